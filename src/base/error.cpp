@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace shoal {
+
+std::string vstrf(const char* format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  const int length = std::vsnprintf(nullptr, 0, format, again);
+  va_end(again);
+  if (length <= 0) return {};
+  std::string text(static_cast<size_t>(length), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, format, args);
+  return text;
+}
+
+std::string strf(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  std::string text = vstrf(format, args);
+  va_end(args);
+  return text;
+}
+
+void throw_errno(const std::string& what) {
+  const int code = errno;
+  throw Error(Code::system, what + ": " + std::strerror(code));
+}
+
+}  // namespace shoal
