@@ -23,6 +23,9 @@ class Bootstrap {
   /// Ends the whole job with `status`; everyone else is told and ended too. `why` is one complete line, or empty for an
   /// orderly global exit. Does not return.
   [[noreturn]] virtual void abort(int status, const std::string& why) = 0;
+  /// From now on the end of the launcher, or of the job by someone's abort, ends this process at once, even while it computes
+  /// (a sleeping thread sees to it, until leave). To be called when a further thread does no harm: after static data moved.
+  virtual void watch() {}
   /// Whether all PEs are threads of one process, so that they may share addresses.
   virtual bool same_process() const { return false; }
 };

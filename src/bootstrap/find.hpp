@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which launcher started this process, if any.
+#pragma once
+#include <memory>
+
+#include "base/options.hpp"
+#include "bootstrap/bootstrap.hpp"
+
+namespace shoal {
+
+/// shoalrun (SHOAL_PE, SHOAL_NPES, SHOAL_STORE_FD): joins its job. Nobody: a job of one PE.
+/// @throws Error{invalid_option} when those variables make no sense; Error{launcher} when another launcher says that there are
+/// several PEs (each of them would believe to be PE 0 of 1), or when shoalrun does not answer
+std::unique_ptr<Bootstrap> find_bootstrap(const Options::Environment& environment);
+
+}  // namespace shoal

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bootstrap/monitor.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+
+#include "base/error.hpp"
+
+namespace shoal {
+namespace {
+
+constexpr size_t kStack = 256u << 10;  // poll needs little; a program's thread-local data lives on this stack as well
+constexpr long kFlushNs = 150'000'000;
+
+/// Starts a thread with all signals blocked. Returns 0 or an error number.
+int start_quiet_thread(pthread_t* thread, void* (*run)(void*), void* argument) noexcept {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, kStack);
+  int error = ::pthread_create(thread, &attributes, run, argument);
+  // EINVAL: the program's thread-local data alone is larger than our stack.
+  if (error == EINVAL) error = ::pthread_create(thread, nullptr, run, argument);
+  ::pthread_attr_destroy(&attributes);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
+void* flush_all(void*) {
+  std::fflush(nullptr);
+  return nullptr;
+}
+
+}  // namespace
+
+void flush_stdio_briefly() noexcept {
+  pthread_t thread;
+  if (start_quiet_thread(&thread, flush_all, nullptr) != 0) return;
+  timespec deadline;
+  ::clock_gettime(CLOCK_REALTIME, &deadline);
+  deadline.tv_nsec += kFlushNs;
+  if (deadline.tv_nsec >= 1'000'000'000) {
+    deadline.tv_sec += 1;
+    deadline.tv_nsec -= 1'000'000'000;
+  }
+  ::pthread_timedjoin_np(thread, nullptr, &deadline);
+}
+
+void print_raw_line(const std::string& text) {
+  const std::string line = text + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+Monitor::Monitor(int life_fd, Ends ends)
+    : life_fd_(life_fd), ends_(ends), owner_(::getpid()), stop_(::eventfd(0, EFD_CLOEXEC)) {
+  if (!stop_) throw_errno("eventfd");
+  const int error = start_quiet_thread(&thread_, run, this);
+  if (error != 0) {
+    errno = error;
+    throw_errno("cannot start the thread that watches the launcher: pthread_create");
+  }
+}
+
+Monitor::~Monitor() {
+  if (::getpid() != owner_) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);
+  ::pthread_join(thread_, nullptr);
+}
+
+void* Monitor::run(void* argument) {
+  const auto* self = static_cast<const Monitor*>(argument);
+  pollfd fds[2] = {{self->stop_.get(), POLLIN, 0}, {self->life_fd_, POLLIN, 0}};
+  while (::poll(fds, 2, -1) < 0) {
+  }
+  // POLLNVAL: the program closed the descriptor; then there is nothing left to watch.
+  if (fds[0].revents != 0 || (fds[1].revents & POLLNVAL) != 0) return nullptr;
+  flush_stdio_briefly();
+  if (self->ends_ == Ends::group) ::kill(0, SIGKILL);
+  ::_exit(128 + SIGKILL);
+}
+
+}  // namespace shoal

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread that sleeps on the job's life line: a pipe whose other end only the launcher holds. When that end closes, because
+// the launcher died or because it ends the job, this PE ends at once, whatever its other threads are doing.
+#pragma once
+#include <pthread.h>
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/unique_fd.hpp"
+
+namespace shoal {
+
+class Monitor final {
+ public:
+  enum class Ends { group, process };
+  /// Starts the thread; all signals are blocked in it. `life_fd` is not owned. `ends`: the whole process group, for
+  /// a PE whose launcher made the group, or this process alone. @throws Error{system}
+  Monitor(int life_fd, Ends ends);
+  /// Stops the thread. In a forked child, which has no such thread, it only frees.
+  ~Monitor();
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+
+ private:
+  static void* run(void* self);
+  const int life_fd_;
+  const Ends ends_;
+  const pid_t owner_;
+  UniqueFd stop_;
+  pthread_t thread_;
+};
+
+/// Writes out what stdio still holds, for 150 ms at most: another thread may be blocked inside a stream, with its lock.
+void flush_stdio_briefly() noexcept;
+
+/// `text` and a newline to stderr, in one write.
+void print_raw_line(const std::string& text);
+
+}  // namespace shoal

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bootstrap/status_mapping.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/error.hpp"
+
+namespace shoal {
+namespace {
+
+size_t bytes_of(int npes) { return static_cast<size_t>(npes) * sizeof(StatusRecord); }
+
+void* map(int fd, size_t length) {
+  void* at = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) throw_errno("mmap of the status page");
+  return at;
+}
+
+}  // namespace
+
+StatusMapping StatusMapping::create(int npes) {
+  UniqueFd fd(::memfd_create("shoal-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) throw_errno("memfd_create of the status page");
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes_of(npes))) != 0) throw_errno("ftruncate of the status page");
+  // A PE that shrinks the file must not be able to crash the launcher.
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) throw_errno("sealing the status page");
+  void* at = map(fd.get(), bytes_of(npes));
+  return StatusMapping(std::move(fd), at, bytes_of(npes));
+}
+
+StatusMapping StatusMapping::open(const Options::Environment& environment, int npes) {
+  const char* value = environment("SHOAL_STATUS_FD");
+  int fd = -1;
+  if (value != nullptr && *value != '\0') {
+    const std::int64_t number = parse_integer(value, "SHOAL_STATUS_FD");
+    struct stat s;
+    if (number >= 0 && number < 1 << 30 && ::fstat(static_cast<int>(number), &s) == 0 && S_ISREG(s.st_mode) &&
+        s.st_size == static_cast<off_t>(bytes_of(npes)) && ::fcntl(static_cast<int>(number), F_GET_SEALS) > 0)
+      fd = static_cast<int>(number);
+  }
+  return StatusMapping(UniqueFd(), map(fd, bytes_of(npes)), bytes_of(npes));
+}
+
+StatusMapping::StatusMapping(StatusMapping&& other) noexcept
+    : fd_(std::move(other.fd_)), records_(std::exchange(other.records_, nullptr)), length_(other.length_) {}
+
+StatusMapping::~StatusMapping() {
+  if (records_ != nullptr) ::munmap(records_, length_);
+}
+
+}  // namespace shoal

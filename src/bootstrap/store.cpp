@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bootstrap/store.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "bootstrap/monitor.hpp"
+#include "bootstrap/protocol.hpp"
+
+namespace shoal {
+namespace {
+
+using store::Bytes;
+using store::Frame;
+using store::Header;
+using store::Type;
+
+constexpr std::uint64_t kWelcomeNs = 30'000'000'000;   // the launcher answers at once; a stranger never does
+constexpr std::uint64_t kSendLockNs = 200'000'000;     // how long abort waits for another thread's request to be sent
+constexpr int kToBeKilledMs = 2000;                    // how long abort waits for the launcher to end this process
+constexpr const char* kGone = "the launcher (shoalrun) has gone away; the job cannot go on";
+
+class StoreBootstrap final : public Bootstrap {
+ public:
+  StoreBootstrap(int fd, int rank, int size, int life_fd) : fd_(fd), rank_(rank), size_(size), life_fd_(life_fd) {
+    check_channel();
+    hello();
+  }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  std::vector<Bytes> allgather(std::span<const std::byte> mine) override {
+    return split(request(Type::allgather, mine, Type::gathered).payload);
+  }
+  void barrier() override { request(Type::barrier, {}, Type::released); }
+  void leave() override {
+    request(Type::leave, {}, Type::goodbye);
+    monitor_.reset();
+  }
+  void watch() override {
+    if (life_fd_ >= 0 && monitor_ == nullptr) monitor_ = std::make_unique<Monitor>(life_fd_, Monitor::Ends::group);
+  }
+  [[noreturn]] void abort(int status, const std::string& why) override;
+
+ private:
+  void check_channel();
+  void check_still_ours() const;
+  void hello();
+  Frame request(Type type, std::span<const std::byte> payload, Type answer);
+  void send_all(std::span<const std::byte> bytes) const;
+  Frame receive() const;
+  void receive_all(void* to, size_t length) const;
+  std::vector<Bytes> split(const Bytes& payload) const;
+
+  const int fd_, rank_, size_, life_fd_;
+  const pid_t owner_ = ::getpid();
+  dev_t device_ = 0;  // with inode_: which socket fd_ named at hello
+  ino_t inode_ = 0;
+  std::mutex sending_;  // a frame is sent whole; abort comes from any thread
+  std::unique_ptr<Monitor> monitor_;
+};
+
+void StoreBootstrap::check_channel() {
+  struct stat s;
+  if (::fstat(fd_, &s) != 0)
+    throw Error(Code::launcher,
+                strf("descriptor %d, the channel to the launcher (SHOAL_STORE_FD), is closed: the program was started through "
+                     "something that closes inherited descriptors (Python's subprocess: pass close_fds=False)", fd_));
+  int domain = 0, type = 0;
+  socklen_t length = sizeof domain;
+  if (!S_ISSOCK(s.st_mode) || ::getsockopt(fd_, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0 || domain != AF_UNIX ||
+      ::getsockopt(fd_, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
+    throw Error(Code::launcher, strf("descriptor %d, named by SHOAL_STORE_FD, is not the channel to the launcher: something "
+                                     "between shoalrun and this program closed it and opened something else", fd_));
+  device_ = s.st_dev;
+  inode_ = s.st_ino;
+}
+
+/// A program that closes all descriptors and opens its own must not find our frames in its files.
+void StoreBootstrap::check_still_ours() const {
+  if (::getpid() != owner_)
+    throw Error(Code::launcher, strf("a forked child of PE %d is not a PE: only the process that joined the job can do this",
+                                     rank_));
+  struct stat s;
+  if (::fstat(fd_, &s) != 0 || s.st_dev != device_ || s.st_ino != inode_)
+    throw Error(Code::launcher, strf("the program closed descriptor %d, its channel to the launcher", fd_));
+}
+
+void StoreBootstrap::hello() {
+  const store::HelloPayload payload{store::kMagic, store::kVersion, static_cast<std::uint32_t>(rank_),
+                                    static_cast<std::uint32_t>(size_)};
+  send_all(store::make_frame(Type::hello, std::as_bytes(std::span(&payload, 1)), store::kMaxRequest));
+  pollfd wait{fd_, POLLIN, 0};
+  for (const std::uint64_t deadline = now_ns() + kWelcomeNs; now_ns() < deadline;)
+    if (::poll(&wait, 1, 1000) > 0) break;
+  if (wait.revents == 0)
+    throw Error(Code::launcher, strf("no answer on descriptor %d (SHOAL_STORE_FD) within %d s: start the program with shoalrun",
+                                     fd_, static_cast<int>(kWelcomeNs / 1'000'000'000)));
+  const Frame frame = receive();
+  if (frame.type != Type::welcome)
+    throw Error(Code::launcher, strf("the launcher answered hello with %s", store::name_of(frame.type)));
+}
+
+Frame StoreBootstrap::request(Type type, std::span<const std::byte> payload, Type answer) {
+  check_still_ours();
+  const Bytes bytes = store::make_frame(type, payload, store::kMaxRequest);
+  {
+    const std::lock_guard lock(sending_);
+    send_all(bytes);
+  }
+  Frame frame = receive();
+  if (frame.type != answer)
+    throw Error(Code::launcher, strf("malformed frame: the launcher answered %s with %s (type %u)", store::name_of(type),
+                                     store::name_of(frame.type), static_cast<unsigned>(frame.type)));
+  return frame;
+}
+
+void StoreBootstrap::send_all(std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) throw Error(Code::launcher, kGone);
+    if (n < 0) throw_errno("send to the launcher");
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+}
+
+void StoreBootstrap::receive_all(void* to, size_t length) const {
+  for (char* at = static_cast<char*>(to); length > 0;) {
+    const ssize_t n = ::recv(fd_, at, length, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0 || (n < 0 && errno == ECONNRESET)) throw Error(Code::launcher, kGone);
+    if (n < 0) throw_errno("recv from the launcher");
+    at += n;
+    length -= static_cast<size_t>(n);
+  }
+}
+
+/// The next frame; a refusal is thrown as the Error that it carries.
+Frame StoreBootstrap::receive() const {
+  Header header;
+  receive_all(&header, sizeof header);
+  const Type type = static_cast<Type>(header.type);
+  if (type < Type::welcome || type > Type::error || header.length > store::kMaxReply)
+    throw Error(Code::launcher, strf("malformed frame from the launcher: type %u, length %u", header.type, header.length));
+  Frame frame{type, Bytes(header.length)};
+  receive_all(frame.payload.data(), header.length);
+  if (type == Type::error) {
+    const store::NumberedText refusal = store::read_text(frame.payload);
+    throw Error(refusal.number == static_cast<int>(Code::peer) ? Code::peer : Code::launcher, refusal.text);
+  }
+  return frame;
+}
+
+std::vector<Bytes> StoreBootstrap::split(const Bytes& payload) const {
+  const size_t count = static_cast<size_t>(size_);
+  std::vector<std::uint32_t> lengths(count);
+  size_t at = count * sizeof lengths[0];
+  if (payload.size() < at) throw Error(Code::launcher, "malformed frame: gathered is too short");
+  std::memcpy(lengths.data(), payload.data(), at);
+  std::vector<Bytes> all;
+  for (const std::uint32_t length : lengths) {
+    if (payload.size() - at < length) throw Error(Code::launcher, "malformed frame: gathered is too short");
+    const auto part = std::span(payload).subspan(at, length);
+    all.emplace_back(part.begin(), part.end());
+    at += length;
+  }
+  if (at != payload.size()) throw Error(Code::launcher, "malformed frame: gathered is too long");
+  return all;
+}
+
+void StoreBootstrap::abort(int status, const std::string& why) {
+  flush_stdio_briefly();
+  bool told = false;
+  // Another thread may be inside a send, or this one, interrupted by a signal: try, but do not wait for ever.
+  bool locked = sending_.try_lock();
+  for (const std::uint64_t deadline = now_ns() + kSendLockNs; !locked && now_ns() < deadline; locked = sending_.try_lock())
+    ::poll(nullptr, 0, 1);
+  try {
+    check_still_ours();
+    if (locked) {
+      send_all(store::make_text_frame(Type::abort, status, why));
+      told = true;
+    }
+  } catch (const std::exception&) {
+    // The end of this process with a nonzero status is then what ends the job.
+  }
+  if (told) ::poll(nullptr, 0, kToBeKilledMs);
+  else if (!why.empty()) print_raw_line(why);
+  ::_exit(status);
+}
+
+}  // namespace
+
+std::unique_ptr<Bootstrap> make_store_bootstrap(int fd, int rank, int size, int life_fd) {
+  return std::make_unique<StoreBootstrap>(fd, rank, size, life_fd);
+}
+
+}  // namespace shoal
