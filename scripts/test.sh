@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+. "$root/scripts/lib.sh"
+
+usage() {
+  cat <<'END'
+Usage: scripts/test.sh [OPTION]...
+Builds Shoal in several configurations and tests all of them in one run of ctest, whose summary ends the output.
+Installs the Debian packages that it needs and that are missing. Exit status 0 only if everything built and passed.
+
+Parts, and what of each is run without and with --full:
+  release   g++, optimised                                  whole     whole
+  asan      g++, address and undefined-behaviour sanitizer  whole     whole
+  clang     clang, optimised, warnings are errors           subset    whole
+  tsan      clang, thread sanitizer                         subset    whole
+  dev       g++, warnings are errors                        -         whole
+  aarch64   cross build, run by an emulator                 -         smoke
+
+  --full          the whole matrix, with the tests of killed PEs repeated until a hundred kills; takes an hour or two
+  --only PARTS    only these parts, separated by commas
+  --filter REGEX  only tests whose name matches
+  --jobs N        compile jobs and tests at a time (default: one a processor, as far as memory allows)
+  --no-install    install no Debian packages: say which are missing and stop
+  --help          this text
+END
+}
+
+full=no only='' filter='' jobs='' packages=yes
+while [ $# -gt 0 ]; do
+  option=$1
+  case $option in
+    --*=*) set -- "${option%%=*}" "${option#*=}" "${@:2}" && continue ;;
+    --full) full=yes && shift && continue ;;
+    --no-install) packages=no && shift && continue ;;
+    --help | -h) usage && exit 0 ;;
+    --only | --filter | --jobs) [ $# -ge 2 ] || fail "$option needs a value; see --help" ;;
+    *) fail "unknown argument '$option'; see --help" ;;
+  esac
+  case $option in
+    --only) only=$2 ;;
+    --filter) filter=$2 ;;
+    --jobs) jobs=$2 ;;
+  esac
+  shift 2
+done
+[ -n "$jobs" ] || jobs=$(default_jobs)
+is_number "$jobs" || fail "--jobs $jobs: must be a whole number from 1 on"
+
+parts=(clang tsan asan release)
+[ $full = no ] || parts=(dev clang tsan asan aarch64 release)
+if [ -n "$only" ]; then IFS=, read -ra parts <<<"$only"; fi
+
+# The subsets: what a second compiler and ThreadSanitizer could see that g++ and AddressSanitizer do not.
+subset_of() {
+  [ -z "$filter" ] || { echo "$filter" && return; }
+  case $1:$full in
+    clang:no) echo '^(unit|negative)\.|^conformance\..*\.[24]$' ;;
+    tsan:no) echo '^unit\.|^conformance\.(threads|contexts|locks|signals|wait).*\.2$' ;;
+    aarch64:*) echo '^unit\.(?!layers)|^conformance\..*\.[24]$' ;;
+    *) echo . ;;
+  esac
+}
+
+needs=(cmake ninja-build g++ python3 pkg-config libgtest-dev libbenchmark-dev)
+for part in "${parts[@]}"; do
+  case $part in
+    release | asan | dev) ;;
+    clang) needs+=(clang) ;;
+    tsan) needs+=(clang libclang-rt-dev) ;;
+    aarch64) needs+=(g++-aarch64-linux-gnu qemu-user) ;;
+    *) fail "--only $part: no such part; see --help" ;;
+  esac
+done
+need_packages $packages "${needs[@]}"
+
+cd "$root"
+combined=()
+for part in "${parts[@]}"; do
+  say "Building $part"
+  began=$SECONDS
+  cmake --preset "$part" --log-level=WARNING -DSHOAL_TESTS=ON -DSHOAL_EXAMPLES=ON
+  cmake --build --preset "$part" -j "$jobs"
+  echo "$part: built in $((SECONDS - began)) s"
+  prefix=''
+  # ThreadSanitizer of clang 14 cannot place its tables when the kernel scatters the address space widely.
+  if [ "$part" = tsan ] && setarch -R true 2>/dev/null; then prefix='setarch -R'; fi
+  combined+=("$part" "build/$part" "$(subset_of "$part")" "$prefix")
+done
+
+say "Testing"
+folder=build/tests$([ $full = no ] || echo -full)
+python3 scripts/combine_tests.py "$folder" "${combined[@]}"
+if [ $full = yes ]; then export SHOAL_TEST_FULL=1; fi # tests with a number of rounds do them all
+export UBSAN_OPTIONS=print_stacktrace=1
+exec ctest --test-dir "$folder" -j "$jobs" --output-on-failure --no-tests=error --timeout 600
