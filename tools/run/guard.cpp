@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+#include "report.hpp"
+
+namespace shoal::run {
+namespace {
+
+constexpr std::uint64_t kSweepNs = 5'000'000'000;  // for processes that the kernel will not let go at once
+
+/// The parent of `pid`, or -1. The name in the second field may hold anything, so the last ')' counts.
+pid_t parent_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const size_t close = line.rfind(')');
+  if (close == std::string::npos || close + 4 > line.size()) return -1;
+  return std::atoi(line.c_str() + close + 4);
+}
+
+/// Kills and reaps children, and those that they leave to us, until there are none.
+void sweep() {
+  for (const std::uint64_t deadline = now_ns() + kSweepNs; now_ns() < deadline;) {
+    kill_children([](pid_t) { return false; });
+    pid_t ended;
+    while ((ended = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (ended < 0) return;
+    ::poll(nullptr, 0, 2);
+  }
+}
+
+int guard(pid_t job, const sigset_t& signals) {
+  while (true) {
+    siginfo_t info;
+    const int signal = ::sigwaitinfo(&signals, &info);
+    if (signal < 0) continue;
+    if (signal != SIGCHLD) {
+      ::kill(job, signal);
+      if (signal == SIGTSTP) ::raise(SIGSTOP);
+      continue;
+    }
+    int status = 0;
+    if (::waitpid(job, &status, WNOHANG) != job) continue;
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    sweep();
+    say(strf("the process that ran the job (pid %d) was killed by %s; the PEs have been ended", static_cast<int>(job),
+             signal_text(WTERMSIG(status)).c_str()));
+    return 128 + WTERMSIG(status);
+  }
+}
+
+}  // namespace
+
+sigset_t handled_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGCHLD);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) {
+    struct sigaction action;
+    if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) ::sigaddset(&set, signal);
+  }
+  return set;
+}
+
+int run_guarded(const std::function<int(int guard_fd)>& body) {
+  const sigset_t signals = handled_signals();
+  // An ignored SIGCHLD, inherited from whoever started us, would hide how the children ended.
+  ::signal(SIGCHLD, SIG_DFL);
+  sigset_t blocked = signals;
+  ::sigaddset(&blocked, SIGPIPE);  // a reader that is gone is seen by write's error
+  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe2");
+  UniqueFd read_end(ends[0]), write_end(ends[1]);
+  const pid_t job = ::fork();
+  if (job < 0) throw_errno("fork");
+  if (job == 0) {
+    write_end.reset();
+    std::exit(body(read_end.get()));
+  }
+  read_end.reset();
+  // Standard input is the job's: holding it here would keep its writer from noticing that the reader is gone.
+  const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (null) ::dup2(null.get(), STDIN_FILENO);
+  return guard(job, signals);
+}
+
+bool kill_children(const std::function<bool(pid_t)>& spare) {
+  bool any = false;
+  DIR* proc = ::opendir("/proc");
+  if (proc == nullptr) return false;
+  const pid_t self = ::getpid();
+  while (const dirent* entry = ::readdir(proc)) {
+    const pid_t pid = std::atoi(entry->d_name);
+    if (pid <= 0 || parent_of(pid) != self || spare(pid)) continue;
+    ::kill(pid, SIGKILL);
+    any = true;
+  }
+  ::closedir(proc);
+  return any;
+}
+
+}  // namespace shoal::run

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job is run by a child of the process that the user started, and either survives the other long enough to end all:
+// the parent (the guard) adopts and kills everything when the child dies; the child ends the job when its pipe from the parent
+// closes. So SIGKILL to either leaves nothing, whatever process groups and sessions the PEs have made.
+#pragma once
+#include <signal.h>
+
+#include <functional>
+
+namespace shoal::run {
+
+/// The signals that shoalrun handles, SIGCHLD among them; less those that it was started with ignored (nohup).
+sigset_t handled_signals();
+
+/// Runs `body` in a child, with the pipe's end, whose closing says that the guard is gone, as argument and handled_signals()
+/// blocked; forwards signals to it. Returns the exit status for this process.
+int run_guarded(const std::function<int(int guard_fd)>& body);
+
+/// Kills every child of this process that `spare` does not name. True if there was one.
+bool kill_children(const std::function<bool(pid_t)>& spare);
+
+}  // namespace shoal::run

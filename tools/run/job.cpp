@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "guard.hpp"
+
+namespace shoal::run {
+namespace {
+
+/// Each PE costs the launcher up to five descriptors; the PEs themselves get the limit as it was.
+rlimit raise_file_limit() {
+  rlimit before;
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit most{before.rlim_max, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &most);
+  return before;
+}
+
+void pipe_ends(UniqueFd& read_end, UniqueFd& write_end) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe2");
+  read_end.reset(ends[0]);
+  write_end.reset(ends[1]);
+}
+
+void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+UniqueFd open_null() {
+  UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null) throw_errno("open /dev/null");
+  return null;
+}
+
+}  // namespace
+
+Job::Job(const Settings& settings, const std::string& program, int guard_fd)
+    : settings_(settings), program_(program), guard_fd_(guard_fd), started_ns_(now_ns()), signals_(handled_signals()),
+      status_page_(StatusMapping::create(settings.npes)), server_(settings.npes),
+      pes_(static_cast<size_t>(settings.npes)) {
+  signal_fd_.reset(::signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signal_fd_) throw_errno("signalfd");
+  sigset_t unblocked = signals_;
+  ::sigaddset(&unblocked, SIGPIPE);
+  spawner_ = std::make_unique<Spawner>(settings_, program_, unblocked, raise_file_limit());
+}
+
+int Job::run() {
+  start_all();
+  while (running_ > 0 || children_left_) {
+    wait_and_handle();
+    reap();
+    judge();
+  }
+  finish_output();
+  if (interrupted_by_ != 0 && status_ != 0)
+    say("the job was ended by " + signal_text(interrupted_by_));
+  if (settings_.verbose) say(strf("the job ended with status %d", status_));
+  return status_ & 0xff;
+}
+
+void Job::start_all() {
+  UniqueFd life_reader;
+  pipe_ends(life_reader, life_writer_);
+  life_reader = move_up(std::move(life_reader));
+  const UniqueFd status = move_up(UniqueFd(::fcntl(status_page_.fd(), F_DUPFD_CLOEXEC, 0)));
+  if (!status) throw_errno("dup");
+  if (settings_.verbose) say(strf("starting %d PEs of %s", settings_.npes, program_.c_str()));
+  for (int pe = 0; pe < settings_.npes; ++pe) {
+    try {
+      start(pe, life_reader.get(), status.get());
+    } catch (const Error& error) {
+      for (int rest = pe; rest < settings_.npes; ++rest) at(rest).ended = true;
+      tell(strf("%s (PE %d of %d)", error.what(), pe, settings_.npes));
+      begin_end(1);
+      break;
+    }
+  }
+  spawner_->close_writer();
+  // Standard input is PE 0's: holding it here would keep its writer from noticing that the reader is gone.
+  if (!terminal_) ::dup2(open_null().get(), STDIN_FILENO);
+}
+
+void Job::start(int pe, int life_fd, int status_fd) {
+  Pe& one = at(pe);
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw_errno("socketpair");
+  one.channel.reset(ends[0]);
+  const UniqueFd theirs = move_up(UniqueFd(ends[1]));
+  set_nonblocking(one.channel.get());
+  const int on = 1;  // the kernel then tells which process speaks
+  ::setsockopt(one.channel.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  Wiring wiring{theirs.get(), life_fd, status_fd};
+
+  UniqueFd in, out, err;
+  if (pe > 0) {
+    in = open_null();
+  } else if (::isatty(STDIN_FILENO)) {
+    // PE 0 is in a process group of its own, in the background for the terminal: it could not read it.
+    pipe_ends(in, terminal_out_);
+    set_nonblocking(terminal_out_.get());
+    terminal_ = true;
+  }
+  if (settings_.tag_output) {
+    UniqueFd out_reader, err_reader;
+    pipe_ends(out_reader, out);
+    pipe_ends(err_reader, err);
+    set_nonblocking(out_reader.get());
+    set_nonblocking(err_reader.get());
+    one.streams.push_back({std::move(out_reader), Tagger(pe), &out_});
+    one.streams.push_back({std::move(err_reader), Tagger(pe), &err_});
+  }
+  wiring.in = in.get();
+  wiring.out = out.get();
+  wiring.err = err.get();
+  one.pid = spawner_->start(pe, wiring);
+  ++running_;
+  if (settings_.verbose)
+    say(strf("PE %d is process %d%s", pe, static_cast<int>(one.pid),
+             settings_.bind_core ? strf(" on core %d", spawner_->core_of(pe)).c_str() : ""));
+}
+
+void Job::tell(const std::string& text) {
+  if (settings_.tag_output)
+    err_.put("shoalrun: " + text + "\n");
+  else
+    say(text);
+}
+
+void Job::watch(int fd, short events, Source source, int pe, int index) {
+  if (fd < 0) return;
+  polled_.push_back({fd, events, 0});
+  watched_.push_back({source, pe, index});
+}
+
+void Job::wait_and_handle() {
+  polled_.clear();
+  watched_.clear();
+  if (!ending()) watch(guard_fd_, POLLIN, Source::guard);
+  watch(signal_fd_.get(), POLLIN, Source::signals);
+  if (failures_open_) watch(spawner_->failures(), POLLIN, Source::failures);
+  for (int pe = 0; pe < settings_.npes; ++pe) {
+    Pe& one = at(pe);
+    if (one.channel)
+      watch(one.channel.get(), static_cast<short>(POLLIN | (server_.pending(pe).empty() ? 0 : POLLOUT)), Source::channel, pe);
+    watch(one.session_process.get(), POLLIN, Source::session, pe);
+    for (size_t i = 0; i < one.streams.size(); ++i)
+      if (!one.streams[i].sink->full())
+        watch(one.streams[i].fd.get(), POLLIN, Source::stream, pe, static_cast<int>(i));
+  }
+  if (!out_.empty()) watch(out_.fd(), POLLOUT, Source::sink, -1, 0);
+  if (!err_.empty()) watch(err_.fd(), POLLOUT, Source::sink, -1, 1);
+  if (terminal_ && typed_.empty() && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) watch(STDIN_FILENO, POLLIN, Source::terminal);
+  if (!typed_.empty()) watch(terminal_out_.get(), POLLOUT, Source::terminal_out);
+
+  if (::poll(polled_.data(), polled_.size(), wait_ms()) <= 0) return;
+  // In the order above: what a PE said comes before what its end means.
+  for (size_t i = 0; i < polled_.size(); ++i)
+    if (polled_[i].revents != 0) handle(watched_[i]);
+}
+
+int Job::wait_ms() const {
+  const std::uint64_t now = now_ns();
+  std::uint64_t until = UINT64_MAX;
+  const auto no_later_than = [&](std::uint64_t ns) { until = std::min(until, ns); };
+  if (ending() && now >= kill_ns_) no_later_than(now + kRepeatKillNs);
+  else if (ending()) no_later_than(kill_ns_);
+  else if (interrupted_by_ != 0) no_later_than(interrupted_ns_ + kInterruptGraceNs);
+  if (settings_.timeout_s > 0 && !ending()) no_later_than(started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9));
+  if (running_ == 0) no_later_than(now + kRepeatKillNs);
+  if (terminal_) no_later_than(now + kForegroundNs);
+  for (const Pe& one : pes_)
+    if (one.lost_ns != 0 && !ending()) no_later_than(one.lost_ns + kLostNs);
+  if (until == UINT64_MAX) return -1;
+  if (until <= now) return 0;
+  return static_cast<int>(std::min<std::uint64_t>((until - now) / 1'000'000 + 1, INT_MAX));
+}
+
+void Job::handle(const Watch& watch) {
+  switch (watch.source) {
+    case Source::guard:
+      interrupted_by_ = 0;
+      say("the launcher was killed; the PEs are ended");
+      begin_end(128 + SIGKILL);
+      kill_ns_ = now_ns();
+      break;
+    case Source::signals: read_signals(); break;
+    case Source::failures: read_failures(); break;
+    case Source::channel:
+      read_channel(watch.pe);
+      write_channel(watch.pe);
+      break;
+    case Source::session: {
+      Pe& one = at(watch.pe);
+      one.session_process.reset();
+      one.lost_ns = now_ns();
+      break;
+    }
+    case Source::stream: read_stream(at(watch.pe).streams[static_cast<size_t>(watch.index)]); break;
+    case Source::sink: (watch.index == 0 ? out_ : err_).write_some(); break;
+    case Source::terminal: pump_terminal(); break;
+    case Source::terminal_out: write_terminal(); break;
+  }
+}
+
+void Job::read_signals() {
+  signalfd_siginfo info;
+  while (::read(signal_fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info))
+    if (info.ssi_signo != SIGCHLD) on_signal(static_cast<int>(info.ssi_signo));
+}
+
+void Job::read_failures() {
+  ExecFailure failure;
+  ssize_t n;
+  while ((n = ::read(spawner_->failures(), &failure, sizeof failure)) == static_cast<ssize_t>(sizeof failure)) {
+    exec_failed_ = true;
+    if (ending()) continue;
+    tell(exec_failure_text(program_, failure.error));
+    begin_end(kCannotExecute);
+  }
+  if (n == 0) failures_open_ = false;
+}
+
+void Job::read_channel(int pe) {
+  Pe& one = at(pe);
+  while (one.channel) {
+    std::array<std::byte, 16384> bytes;
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
+    iovec part{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t n = ::recvmsg(one.channel.get(), &message, MSG_CMSG_CLOEXEC);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return;
+    if (n <= 0) {
+      one.channel.reset();  // no process of this PE can speak any more; its end is noticed otherwise
+      return;
+    }
+    pid_t speaker = 0;
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header))
+      if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS)
+        speaker = reinterpret_cast<const ucred*>(CMSG_DATA(header))->pid;
+    server_.feed(pe, std::span(bytes).first(static_cast<size_t>(n)));
+    while (const auto event = server_.next_event()) {
+      if (event->kind == StoreServer::Event::Kind::joined) at(event->pe).session_pid = speaker;
+      on_event(*event);
+    }
+    for (int other = 0; other < settings_.npes; ++other) write_channel(other);
+  }
+}
+
+void Job::write_channel(int pe) {
+  Pe& one = at(pe);
+  while (one.channel && !server_.pending(pe).empty()) {
+    const auto bytes = server_.pending(pe);
+    const ssize_t n = ::send(one.channel.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n < 0) return;  // later, or never
+    server_.sent(pe, static_cast<size_t>(n));
+  }
+}
+
+/// False when there is nothing to read now.
+bool Job::read_stream(Stream& stream) {
+  std::array<char, 65536> bytes;
+  const ssize_t n = ::read(stream.fd.get(), bytes.data(), bytes.size());
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (n <= 0) {
+    stream.tagger.finish(*stream.sink);
+    stream.fd.reset();
+  } else {
+    stream.tagger.feed({bytes.data(), static_cast<size_t>(n)}, *stream.sink);
+  }
+  stream.sink->write_some();
+  // As without tags: who writes to a pipe that nobody reads is told so by SIGPIPE.
+  if (stream.sink->broken()) stream.fd.reset();
+  return true;
+}
+
+void Job::pump_terminal() {
+  char bytes[4096];
+  const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
+  if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EIO)) return;
+  if (n <= 0) {
+    terminal_ = false;
+    terminal_out_.reset();
+    return;
+  }
+  typed_.assign(bytes, static_cast<size_t>(n));
+  write_terminal();
+}
+
+void Job::write_terminal() {
+  const ssize_t n = ::write(terminal_out_.get(), typed_.data(), typed_.size());
+  if (n < 0 && errno == EAGAIN) return;
+  if (n < 0) {
+    terminal_ = false;
+    typed_.clear();
+    terminal_out_.reset();
+    return;
+  }
+  typed_.erase(0, static_cast<size_t>(n));
+}
+
+/// All processes are gone: what they wrote is in the pipes. Waits for the readers of our own streams as a write would.
+void Job::finish_output() {
+  for (bool more = true; more;) {
+    more = false;
+    for (Pe& one : pes_)
+      for (Stream& stream : one.streams)
+        if (stream.fd && !stream.sink->full()) more |= read_stream(stream);
+    for (Sink* sink : {&out_, &err_}) {
+      sink->write_some();
+      if (sink->empty()) continue;
+      more = true;
+      pollfd wait[] = {{sink->fd(), POLLOUT, 0}, {signal_fd_.get(), POLLIN, 0}, {guard_fd_, POLLIN, 0}};
+      ::poll(wait, 3, -1);
+      signalfd_siginfo info;
+      while (::read(signal_fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info))
+        if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) return;
+      if (wait[2].revents != 0) return;
+    }
+  }
+  for (Pe& one : pes_)
+    for (Stream& stream : one.streams) stream.tagger.finish(*stream.sink);
+  for (Sink* sink : {&out_, &err_}) sink->write_some();
+}
+
+}  // namespace shoal::run

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// One job from start to end: a single thread, one poll loop.
+#pragma once
+#include <poll.h>
+#include <signal.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "bootstrap/status_mapping.hpp"
+#include "bootstrap/store_server.hpp"
+#include "command_line.hpp"
+#include "output.hpp"
+#include "report.hpp"
+#include "spawn.hpp"
+
+namespace shoal::run {
+
+class Job final {
+ public:
+  /// `guard_fd` closes when the guard dies. @throws Error
+  Job(const Settings& settings, const std::string& program, int guard_fd);
+  /// Starts the PEs and returns the exit status of the job when nothing of it is left.
+  int run();
+
+ private:
+  struct Stream {
+    UniqueFd fd;
+    Tagger tagger;
+    Sink* sink;
+  };
+  struct Pe {
+    pid_t pid = 0;  // the process that the launcher started
+    bool ended = false;
+    int wait_status = 0;  // once ended
+    int stopped_by = 0;   // a signal, while stopped
+    UniqueFd channel;
+    pid_t session_pid = 0;       // the process that said hello, 0: none now; `pid` itself or one that it started
+    UniqueFd session_process;    // a pidfd of it, when it is not `pid`
+    std::uint64_t lost_ns = 0;   // when that process was seen to have ended in the middle of its session
+    std::vector<Stream> streams;
+  };
+  static constexpr std::uint64_t kMs = 1'000'000;
+  static constexpr std::uint64_t kFlushNs = 200 * kMs;            // for the PEs' monitors to write out stdio, when a job is ended
+  static constexpr std::uint64_t kRepeatKillNs = 5 * kMs;         // between looks for processes that still have to be killed
+  static constexpr std::uint64_t kGiveUpNs = 10'000 * kMs;        // on processes that the kernel does not let go
+  static constexpr std::uint64_t kInterruptGraceNs = 5'000 * kMs;  // after INT or TERM
+  static constexpr std::uint64_t kSameSignalNs = 100 * kMs;       // two of a kind within it are one: a terminal, or timeout(1),
+                                                                  // signals the whole process group, the guard forwards besides
+  static constexpr std::uint64_t kLostNs = 100 * kMs;             // for a script to end as its program did
+  static constexpr std::uint64_t kLeftoverNs = 300 * kMs;         // for what scripts leave in the background, at a good end
+  static constexpr std::uint64_t kForegroundNs = 500 * kMs;       // between looks whether the terminal is ours again
+
+  enum class Source { guard, signals, failures, terminal, terminal_out, sink, channel, session, stream };
+  struct Watch {
+    Source source;
+    int pe;
+    int index;
+  };
+
+  // job.cpp: starting, and moving bytes
+  void start_all();
+  void start(int pe, int life_fd, int status_fd);
+  void wait_and_handle();
+  int wait_ms() const;
+  void watch(int fd, short events, Source source, int pe = -1, int index = -1);
+  void handle(const Watch& watch);
+  void read_signals();
+  void read_failures();
+  void read_channel(int pe);
+  void write_channel(int pe);
+  bool read_stream(Stream& stream);
+  void pump_terminal();
+  void write_terminal();
+  void finish_output();
+  void tell(const std::string& text);
+
+  // job_end.cpp: what it means that something happened
+  void on_signal(int signal);
+  void on_event(const StoreServer::Event& event);
+  void reap();
+  void on_end(int pe);
+  void judge();
+  void judge_sessions();
+  void fail(int pe, int status, const std::string& what);
+  void begin_end(int status);
+  void kill_all();
+  void forward(int signal);
+  void print_table(const std::string& title);
+  std::string pe_text(int pe) const;
+  std::string doing(int pe) const;
+  bool ending() const { return ending_ns_ != 0; }
+  bool any_joined() const;
+  Pe& at(int pe) { return pes_[static_cast<size_t>(pe)]; }
+  const Pe& at(int pe) const { return pes_[static_cast<size_t>(pe)]; }
+
+  const Settings& settings_;
+  const std::string program_;
+  const int guard_fd_;
+  const std::uint64_t started_ns_;
+  sigset_t signals_;
+  UniqueFd signal_fd_, life_writer_;
+  StatusMapping status_page_;
+  StoreServer server_;
+  std::unique_ptr<Spawner> spawner_;
+  const OomWatch oom_;
+  std::vector<Pe> pes_;
+  int running_ = 0;            // PEs not ended
+  bool children_left_ = true;  // processes of the job, PEs or not
+  Sink out_{1}, err_{2};
+
+  bool terminal_ = false;  // standard input is one, and still read
+  UniqueFd terminal_out_;  // to PE 0
+  std::string typed_;      // read, not yet passed on
+
+  std::array<std::uint64_t, 65> signal_ns_{};  // when each signal last came
+  bool failures_open_ = true, exec_failed_ = false, stop_forwarded_ = false;
+  int interrupted_by_ = 0;
+  std::uint64_t interrupted_ns_ = 0;
+  int status_ = 0;
+  std::uint64_t ending_ns_ = 0;     // when it was decided to end the job; 0: it runs
+  std::uint64_t kill_ns_ = 0;       // when everything is killed, if ending
+  std::uint64_t all_ended_ns_ = 0;  // when the last PE ended
+
+  std::vector<pollfd> polled_;
+  std::vector<Watch> watched_;
+};
+
+}  // namespace shoal::run

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// shoalrun: runs a program as the PEs of one job on this machine. docs/launching.md describes its behaviour.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "command_line.hpp"
+#include "guard.hpp"
+#include "job.hpp"
+#include "report.hpp"
+#include "spawn.hpp"
+
+namespace {
+
+using namespace shoal;
+using namespace shoal::run;
+
+/// Descriptors 0 to 2 must be somebody's, or a pipe of ours would be taken for a standard stream.
+void open_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd) ::_exit(1);
+}
+
+int run_job(const Settings& settings, const std::string& program, int guard_fd) {
+  try {
+    return Job(settings, program, guard_fd).run();
+  } catch (const std::exception& error) {
+    say(error.what());
+    return 1;
+  }
+}
+
+int run_from(int argc, char** argv) {
+  int status = kUsage;
+  try {
+    const Settings settings = parse_command_line(std::vector<std::string>(argv + 1, argv + argc));
+    if (!settings.show.empty()) {
+      const bool shown = std::fputs(settings.show.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+      return shown ? 0 : 1;
+    }
+    if (!settings.wdir.empty() && ::chdir(settings.wdir.c_str()) != 0)
+      throw Error(Code::invalid_argument, strf("--wdir %s: %s", settings.wdir.c_str(), std::strerror(errno)));
+    const std::string program = find_program(settings.program[0], status);
+    status = 1;
+    return run_guarded([&](int guard_fd) { return run_job(settings, program, guard_fd); });
+  } catch (const std::exception& error) {
+    say(error.what());
+    return status;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  open_standard_streams();
+  return run_from(argc, argv);
+}
