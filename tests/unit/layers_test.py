@@ -31,7 +31,7 @@ OUTSIDE = {
 # Only these ask the environment: the options table, and the search for a launcher.
 MAY_GETENV = re.compile(r"src/(base/options|bootstrap/find)\w*\.cpp$")
 # Layers below the C interface know nothing of its headers, save for these, which only hold types and constants.
-SHARED_HEADERS = re.compile(r"shmem/(types|constants|begin|end)\.h$")
+SHARED_HEADERS = re.compile(r"shmem/(types|constants|begin|end|half)\.h$")
 # Global variables that may change, with the reason beside each.
 MUTABLE_GLOBALS = {
     r"shoal::fence_word": "what fences are made of under ThreadSanitizer",
@@ -132,16 +132,16 @@ def getenv_faults(root):
 
 
 def listing_faults(root):
-    """A source that no CMakeLists.txt names is never built, and nobody notices."""
+    """A source that no CMakeLists.txt (or *.cmake beside it) names is never built, and nobody notices."""
     for name in files(root, (".c", ".cpp")):
         if name.startswith("tests/install/"):  # projects of their own
             continue
         folder = os.path.dirname(name)
         listed = ""
         while folder:
-            path = os.path.join(root, folder, "CMakeLists.txt")
-            if os.path.exists(path):
-                listed += "\n".join(lines(root, os.path.relpath(path, root)))
+            for build in os.listdir(os.path.join(root, folder)):
+                if build == "CMakeLists.txt" or build.endswith(".cmake"):
+                    listed += "\n".join(lines(root, f"{folder}/{build}"))
             folder = os.path.dirname(folder)
         base = os.path.basename(name)
         stem = os.path.splitext(base)[0]
