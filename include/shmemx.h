@@ -20,10 +20,10 @@ extern "C" {
 /// As shmem_sum_reduce and its kin, on `nreduce` 16-bit elements. Accumulates in float and rounds once at the end.
 /// Returns 0, or nonzero for an invalid team.
 #define SHMEMX_DECLARE_(N, T)                                                                          \
-  SHMEM_API int shmemx_##N##_sum_reduce(shmem_team_t team, T* dest, const T* source, size_t nreduce);  \
-  SHMEM_API int shmemx_##N##_prod_reduce(shmem_team_t team, T* dest, const T* source, size_t nreduce); \
-  SHMEM_API int shmemx_##N##_min_reduce(shmem_team_t team, T* dest, const T* source, size_t nreduce);  \
-  SHMEM_API int shmemx_##N##_max_reduce(shmem_team_t team, T* dest, const T* source, size_t nreduce);
+  SHMEM_API int shmemx_##N##_sum_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce);  \
+  SHMEM_API int shmemx_##N##_prod_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce); \
+  SHMEM_API int shmemx_##N##_min_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce);  \
+  SHMEM_API int shmemx_##N##_max_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce);
 SHMEMX_FOR_HALF_TYPES(SHMEMX_DECLARE_)
 #undef SHMEMX_DECLARE_
 
@@ -34,10 +34,10 @@ SHMEMX_FOR_HALF_TYPES(SHMEMX_DECLARE_)
 
 /// As shmem_atomic_add and shmem_atomic_fetch_add, on float and double; atomic to the shmem_atomic_ routines on them.
 #define SHMEMX_DECLARE_(N, T)                                                            \
-  SHMEM_API void shmemx_##N##_atomic_add(T* dest, T value, int pe);                      \
-  SHMEM_API void shmemx_ctx_##N##_atomic_add(shmem_ctx_t ctx, T* dest, T value, int pe); \
-  SHMEM_API T shmemx_##N##_atomic_fetch_add(T* dest, T value, int pe);                   \
-  SHMEM_API T shmemx_ctx_##N##_atomic_fetch_add(shmem_ctx_t ctx, T* dest, T value, int pe);
+  SHMEM_API void shmemx_##N##_atomic_add(T *dest, T value, int pe);                      \
+  SHMEM_API void shmemx_ctx_##N##_atomic_add(shmem_ctx_t ctx, T *dest, T value, int pe); \
+  SHMEM_API T shmemx_##N##_atomic_fetch_add(T *dest, T value, int pe);                   \
+  SHMEM_API T shmemx_ctx_##N##_atomic_fetch_add(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEMX_FOR_ATOMIC_ADD_TYPES(SHMEMX_DECLARE_)
 #undef SHMEMX_DECLARE_
 
@@ -49,15 +49,15 @@ typedef struct {
 } shmemx_sem_t;
 
 /// Sets the count of the instance on PE `pe`. Not while others wait on it.
-SHMEM_API void shmemx_sem_set(shmemx_sem_t* sem, int64_t value, int pe);
+SHMEM_API void shmemx_sem_set(shmemx_sem_t *sem, int64_t value, int pe);
 /// Completes the caller's operations on the default context, then raises the count on PE `pe` by 1.
-SHMEM_API void shmemx_sem_post(shmemx_sem_t* sem, int pe);
+SHMEM_API void shmemx_sem_post(shmemx_sem_t *sem, int pe);
 /// Waits until the count on PE `pe` is above 0 and lowers it by 1.
-SHMEM_API void shmemx_sem_wait(shmemx_sem_t* sem, int pe);
+SHMEM_API void shmemx_sem_wait(shmemx_sem_t *sem, int pe);
 /// Lowers the count on PE `pe` by 1 if it is above 0: 0 then, else 1, at once.
-SHMEM_API int shmemx_sem_trywait(shmemx_sem_t* sem, int pe);
+SHMEM_API int shmemx_sem_trywait(shmemx_sem_t *sem, int pe);
 /// The count on PE `pe` at some moment during the call.
-SHMEM_API int64_t shmemx_sem_value(const shmemx_sem_t* sem, int pe);
+SHMEM_API int64_t shmemx_sem_value(const shmemx_sem_t *sem, int pe);
 
 /* ---- Two PEs meet ---- */
 
@@ -69,22 +69,22 @@ SHMEM_API void shmemx_sync_pe(int pe);
 
 /// One block of a batch: the remote side is symmetric, the other local.
 typedef struct {
-  void* dest;
-  const void* source;
+  void *dest;
+  const void *source;
   size_t nbytes;
 } shmemx_block_t;
 
 /// shmem_putmem of each of the `nblocks` blocks to PE `pe`, in any order. Sources may be reused on return.
-SHMEM_API void shmemx_putmem_batch(const shmemx_block_t* blocks, size_t nblocks, int pe);
-SHMEM_API void shmemx_ctx_putmem_batch(shmem_ctx_t ctx, const shmemx_block_t* blocks, size_t nblocks, int pe);
+SHMEM_API void shmemx_putmem_batch(const shmemx_block_t *blocks, size_t nblocks, int pe);
+SHMEM_API void shmemx_ctx_putmem_batch(shmem_ctx_t ctx, const shmemx_block_t *blocks, size_t nblocks, int pe);
 /// shmem_getmem of each of the `nblocks` blocks from PE `pe`, in any order; complete on return.
-SHMEM_API void shmemx_getmem_batch(const shmemx_block_t* blocks, size_t nblocks, int pe);
-SHMEM_API void shmemx_ctx_getmem_batch(shmem_ctx_t ctx, const shmemx_block_t* blocks, size_t nblocks, int pe);
+SHMEM_API void shmemx_getmem_batch(const shmemx_block_t *blocks, size_t nblocks, int pe);
+SHMEM_API void shmemx_ctx_getmem_batch(shmem_ctx_t ctx, const shmemx_block_t *blocks, size_t nblocks, int pe);
 
 /* ---- Further heaps ---- */
 
 /// A symmetric heap beside the default one, that only the members of its team can reach.
-typedef struct shmemx_heap_handle* shmemx_heap_t;
+typedef struct shmemx_heap_handle *shmemx_heap_t;
 #define SHMEMX_HEAP_INVALID SHMEM_HANDLE_(shmemx_heap_t, 0)
 /// The heap of shmem_malloc.
 #define SHMEMX_HEAP_DEFAULT SHMEM_HANDLE_(shmemx_heap_t, 1)
@@ -98,11 +98,11 @@ typedef struct {
 
 /// Makes a heap, collectively over `attr->team`, with equal attributes. Returns 0; nonzero, with SHMEMX_HEAP_INVALID
 /// on all members alike, if the attributes are illegal or there is no room.
-SHMEM_API int shmemx_heap_create(const shmemx_heap_attr_t* attr, shmemx_heap_t* heap);
+SHMEM_API int shmemx_heap_create(const shmemx_heap_attr_t *attr, shmemx_heap_t *heap);
 /// As shmem_malloc, shmem_align and shmem_free in `heap`, collectively over its team. NULL for SHMEMX_HEAP_INVALID.
-SHMEM_API void* shmemx_heap_malloc(shmemx_heap_t heap, size_t size);
-SHMEM_API void* shmemx_heap_align(shmemx_heap_t heap, size_t alignment, size_t size);
-SHMEM_API void shmemx_heap_free(shmemx_heap_t heap, void* ptr);
+SHMEM_API void *shmemx_heap_malloc(shmemx_heap_t heap, size_t size);
+SHMEM_API void *shmemx_heap_align(shmemx_heap_t heap, size_t alignment, size_t size);
+SHMEM_API void shmemx_heap_free(shmemx_heap_t heap, void *ptr);
 /// Ends a heap with all its objects, collectively over its team. A no-op for SHMEMX_HEAP_INVALID.
 SHMEM_API void shmemx_heap_destroy(shmemx_heap_t heap);
 /// The heap's size on each PE, in bytes; 0 for SHMEMX_HEAP_INVALID.

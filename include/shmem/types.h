@@ -20,9 +20,10 @@
 #ifdef __cplusplus
 #include <cstddef> /* says which standard library this is */
 #if defined(__GLIBCXX__) && !_GLIBCXX_INLINE_VERSION
-/* Only pointers to complex are declared here; a forward declaration spares each file 20,000 lines of <complex>. */
+/* Only pointers to complex are declared here, and <complex> takes longer to read than all the rest: a program that has
+   complex numbers includes it itself. */
 namespace std {
-template <typename T>
+template <typename>
 class complex;
 }
 #else
