@@ -87,6 +87,7 @@ void ProgressLine::show(const Progress& progress) {
                                                  : since >= kEverySeconds || (progress.step < 100 && progress.step % kEverySteps == 0));
   if (!due) return;
   last_shown_ = progress.seconds;
+  last_step_ = progress.step;
   if (terminal_) std::printf("\r");
   print(progress);
   std::printf(terminal_ ? "\x1b[K" : "\n");
@@ -95,9 +96,11 @@ void ProgressLine::show(const Progress& progress) {
 }
 
 void ProgressLine::finish(const Iteration& iteration, double tolerance) {
-  if (line_open_) std::printf("\r");
-  print({iteration.steps, iteration.residual, iteration.seconds});
-  std::printf("%s\n", line_open_ ? "\x1b[K" : "");
+  if (line_open_ || last_step_ != iteration.steps) {
+    if (line_open_) std::printf("\r");
+    print({iteration.steps, iteration.residual, iteration.seconds});
+    std::printf("%s\n", line_open_ ? "\x1b[K" : "");
+  }
   if (iteration.converged) {
     std::printf("converged: the last of %lld steps changed the scores by no more than %g in sum\n",
                 static_cast<long long>(iteration.steps), tolerance);

@@ -42,6 +42,7 @@ class ProgressLine final {
   bool terminal_;
   bool line_open_ = false;
   double last_shown_ = -1;
+  std::int64_t last_step_ = 0;
 };
 
 void print_table(const InputSummary& input, const Graph& graph, const std::vector<double>& scores,
