@@ -78,8 +78,8 @@ std::string beside(const std::vector<std::string>& candidates) {
 
 Section installation_section(std::vector<std::string>& warnings) {
   Section section{"installation", {}};
-  const std::string library = beside({kBinToLib + std::string("/") + kSoname, "../../src/" + std::string(kSoname)});
-  const std::string launcher = beside({"shoalrun", "../run/shoalrun"});
+  const std::string library = beside({kBinToLib + std::string("/") + kSoname, "../src/" + std::string(kSoname)});
+  const std::string launcher = beside({"shoalrun"});
   section.rows.push_back(text_row("library", library));
   section.rows.push_back(text_row("launcher", launcher));
   if (library.empty()) warnings.push_back(strf("%s is not beside this program: reinstall Shoal as a whole", kSoname));
