@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts and sessions: OpenSHMEM 1.6, section 9.5.
+#include "api/define.hpp"
+#include "base/error.hpp"
+
+using namespace shoal;
+
+namespace {
+
+int create(const Team* team, std::uintptr_t team_handle, long options, shmem_ctx_t* ctx, const char* call) noexcept {
+  *ctx = SHMEM_CTX_INVALID;
+  if (team == nullptr) return -1;
+  Job& here = job(call);
+  if ((options & ~(SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE)) != 0)
+    here.fatal(call, strf("options %#lx has bits that are no context option", static_cast<unsigned long>(options)));
+  const Context& world = here.world();
+  const Segment& heap = *here.team_space().heap;
+  const Context::Members members = team_handle == 1 ? Context::Members{world.n_pes(), nullptr, heap.peers.data()}
+                                                    : team->context_members();
+  const std::uintptr_t handle =
+      here.contexts().insert(std::unique_ptr<UserContext>(new UserContext{Context(world.domain(), heap, members), team_handle, options}));
+  *ctx = reinterpret_cast<shmem_ctx_t>(handle);
+  return handle == 0 ? -1 : 0;
+}
+
+}  // namespace
+
+SHOAL_API(int, ctx_create, (long options, shmem_ctx_t* ctx)) {
+  constexpr const char* call = "shmem_ctx_create";
+  return create(&job(call).world_team(), 1, options, ctx, call);
+}
+
+SHOAL_API(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) {
+  constexpr const char* call = "shmem_team_create_ctx";
+  return create(team_of(team, call), reinterpret_cast<std::uintptr_t>(team), options, ctx, call);
+}
+
+SHOAL_API(void, ctx_destroy, (shmem_ctx_t ctx)) {
+  constexpr const char* call = "shmem_ctx_destroy";
+  if (ctx == SHMEM_CTX_INVALID) return;
+  Job& here = job(call);
+  if (ctx == SHMEM_CTX_DEFAULT) here.fatal(call, "SHMEM_CTX_DEFAULT cannot be destroyed");
+  context_of(ctx, call).quiet();
+  here.contexts().erase(reinterpret_cast<std::uintptr_t>(ctx));
+}
+
+SHOAL_API(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
+  constexpr const char* call = "shmem_ctx_get_team";
+  *team = SHMEM_TEAM_INVALID;
+  if (ctx == SHMEM_CTX_INVALID) return -1;
+  context_of(ctx, call);
+  *team = ctx == SHMEM_CTX_DEFAULT
+              ? SHMEM_TEAM_WORLD
+              : reinterpret_cast<shmem_team_t>(job(call).contexts().find(reinterpret_cast<std::uintptr_t>(ctx))->team);
+  return 0;
+}
+
+// Sessions are hints about operations to come; on the load/store path there is nothing to prepare.
+SHOAL_API(void, ctx_session_start,
+          (shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config, long config_mask)) {
+  constexpr const char* call = "shmem_ctx_session_start";
+  if (ctx == SHMEM_CTX_INVALID) return;
+  const Context& context = context_of(ctx, call);
+  if ((options & ~SHMEM_CTX_SESSION_BATCH) != 0)
+    context.fatal(call, strf("options %#lx has bits that are no session option", static_cast<unsigned long>(options)));
+  if ((config_mask & SHMEM_CTX_SESSION_TOTAL_OPS) != 0 && config == nullptr)
+    context.fatal(call, "config is NULL although config_mask names a field of it");
+}
+
+SHOAL_API(void, ctx_session_stop, (shmem_ctx_t ctx)) {
+  if (ctx != SHMEM_CTX_INVALID) context_of(ctx, "shmem_ctx_session_stop");
+}

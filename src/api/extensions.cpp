@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Shoal adds to OpenSHMEM: shmemx.h, save the reductions of 16-bit floating types (reductions.cpp).
+#include <shmemx.h>
+
+#include "api/define.hpp"
+#include "base/error.hpp"
+#include "comm/atomics.hpp"
+
+using namespace shoal;
+
+#define SHOAL_API_X extern "C" __attribute__((visibility("default")))
+
+#define SHOAL_DEFINE(NAME, T)                                                                                        \
+  SHOAL_API_X void shmemx_##NAME##_atomic_add(T* dest, T value, int pe) {                                            \
+    atomic_update<FetchAdd>(world(), dest, value, pe, "shmemx_" #NAME "_atomic_add");                                \
+  }                                                                                                                  \
+  SHOAL_API_X void shmemx_ctx_##NAME##_atomic_add(shmem_ctx_t ctx, T* dest, T value, int pe) {                       \
+    constexpr const char* call = "shmemx_ctx_" #NAME "_atomic_add";                                                  \
+    atomic_update<FetchAdd>(context_of(ctx, call), dest, value, pe, call);                                           \
+  }                                                                                                                  \
+  SHOAL_API_X T shmemx_##NAME##_atomic_fetch_add(T* dest, T value, int pe) {                                         \
+    return atomic_update<FetchAdd>(world(), dest, value, pe, "shmemx_" #NAME "_atomic_fetch_add");                   \
+  }                                                                                                                  \
+  SHOAL_API_X T shmemx_ctx_##NAME##_atomic_fetch_add(shmem_ctx_t ctx, T* dest, T value, int pe) {                    \
+    constexpr const char* call = "shmemx_ctx_" #NAME "_atomic_fetch_add";                                            \
+    return atomic_update<FetchAdd>(context_of(ctx, call), dest, value, pe, call);                                    \
+  }
+SHOAL_DEFINE(float, float)
+SHOAL_DEFINE(double, double)
+#undef SHOAL_DEFINE
+
+SHOAL_API_X void shmemx_sync_pe(int pe) {
+  constexpr const char* call = "shmemx_sync_pe";
+  job(call).pair_sync().meet(world(), pe, call);
+}
+
+SHOAL_API_X void shmemx_sem_set(shmemx_sem_t* sem, int64_t value, int pe) {
+  atomic_update<Swap>(world(), &sem->count, value, pe, "shmemx_sem_set");
+}
+SHOAL_API_X void shmemx_sem_post(shmemx_sem_t* sem, int pe) {
+  world().quiet();  // what was put before is complete when the waiter goes on
+  atomic_update<FetchAdd>(world(), &sem->count, int64_t{1}, pe, "shmemx_sem_post");
+}
+SHOAL_API_X void shmemx_sem_wait(shmemx_sem_t* sem, int pe) { semaphore_wait(world(), &sem->count, pe, "shmemx_sem_wait"); }
+SHOAL_API_X int shmemx_sem_trywait(shmemx_sem_t* sem, int pe) {
+  if (semaphore_try(world(), &sem->count, pe, "shmemx_sem_trywait")) return 0;
+  world().domain().waiter->test_failed();
+  return 1;
+}
+SHOAL_API_X int64_t shmemx_sem_value(const shmemx_sem_t* sem, int pe) {
+  return atomic_fetch(world(), &sem->count, pe, "shmemx_sem_value");
+}
+
+namespace {
+
+void put_batch(const Context& context, const shmemx_block_t* blocks, size_t count, int pe, const char* call) noexcept {
+  for (size_t i = 0; i < count; ++i) context.put(blocks[i].dest, blocks[i].source, blocks[i].nbytes, pe, call);
+}
+void get_batch(const Context& context, const shmemx_block_t* blocks, size_t count, int pe, const char* call) noexcept {
+  for (size_t i = 0; i < count; ++i) context.get(blocks[i].dest, blocks[i].source, blocks[i].nbytes, pe, call);
+}
+
+}  // namespace
+
+SHOAL_API_X void shmemx_putmem_batch(const shmemx_block_t* blocks, size_t nblocks, int pe) {
+  put_batch(world(), blocks, nblocks, pe, "shmemx_putmem_batch");
+}
+SHOAL_API_X void shmemx_ctx_putmem_batch(shmem_ctx_t ctx, const shmemx_block_t* blocks, size_t nblocks, int pe) {
+  put_batch(context_of(ctx, "shmemx_ctx_putmem_batch"), blocks, nblocks, pe, "shmemx_ctx_putmem_batch");
+}
+SHOAL_API_X void shmemx_getmem_batch(const shmemx_block_t* blocks, size_t nblocks, int pe) {
+  get_batch(world(), blocks, nblocks, pe, "shmemx_getmem_batch");
+}
+SHOAL_API_X void shmemx_ctx_getmem_batch(shmem_ctx_t ctx, const shmemx_block_t* blocks, size_t nblocks, int pe) {
+  get_batch(context_of(ctx, "shmemx_ctx_getmem_batch"), blocks, nblocks, pe, "shmemx_ctx_getmem_batch");
+}
+
+namespace {
+
+/// A heap and the team that allocates from it together.
+struct HeapOf {
+  SymmetricHeap* heap;
+  Team* team;
+};
+
+HeapOf heap_of(shmemx_heap_t handle, const char* call) noexcept {
+  Job& here = job(call);
+  if (handle == SHMEMX_HEAP_DEFAULT) return {&here.heap(), &here.world_team()};
+  TeamHeap* found = here.heaps().find(reinterpret_cast<std::uintptr_t>(handle));
+  if (found == nullptr)
+    here.fatal(call, handle == SHMEMX_HEAP_INVALID ? "the heap is SHMEMX_HEAP_INVALID" : "the heap is not valid: destroyed already, or of an earlier init");
+  return {&found->heap(), &found->team()};
+}
+
+}  // namespace
+
+SHOAL_API_X int shmemx_heap_create(const shmemx_heap_attr_t* attr, shmemx_heap_t* heap) {
+  constexpr const char* call = "shmemx_heap_create";
+  *heap = SHMEMX_HEAP_INVALID;
+  Job& here = job(call);
+  const std::size_t alignment = attr->alignment == 0 ? 64 : attr->alignment;
+  Team* team = team_of(attr->team, call);
+  if (team == nullptr || attr->size == 0 || (alignment & (alignment - 1)) != 0 || alignment > (std::size_t{1} << 21)) return -1;
+  try {
+    *heap = reinterpret_cast<shmemx_heap_t>(here.create_heap(*team, attr->size, alignment, call));
+  } catch (const std::exception& error) {
+    here.fatal(call, error.what());
+  }
+  return *heap == SHMEMX_HEAP_INVALID ? -1 : 0;
+}
+
+SHOAL_API_X void* shmemx_heap_malloc(shmemx_heap_t heap, size_t size) {
+  const HeapOf found = heap_of(heap, "shmemx_heap_malloc");
+  return found.heap->allocate(*found.team, size, 0, "shmemx_heap_malloc");
+}
+
+SHOAL_API_X void* shmemx_heap_align(shmemx_heap_t heap, size_t alignment, size_t size) {
+  const HeapOf found = heap_of(heap, "shmemx_heap_align");
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0) return nullptr;
+  return found.heap->allocate(*found.team, size, alignment, "shmemx_heap_align");
+}
+
+SHOAL_API_X void shmemx_heap_free(shmemx_heap_t heap, void* ptr) {
+  const HeapOf found = heap_of(heap, "shmemx_heap_free");
+  found.heap->free(*found.team, ptr, "shmemx_heap_free");
+}
+
+SHOAL_API_X void shmemx_heap_destroy(shmemx_heap_t heap) {
+  constexpr const char* call = "shmemx_heap_destroy";
+  if (heap == SHMEMX_HEAP_INVALID) return;
+  const HeapOf found = heap_of(heap, call);
+  Job& here = job(call);
+  if (heap == SHMEMX_HEAP_DEFAULT) here.fatal(call, "SHMEMX_HEAP_DEFAULT cannot be destroyed");
+  world().quiet();
+  found.team->sync(call);  // nobody uses it any more
+  here.heaps().erase(reinterpret_cast<std::uintptr_t>(heap));
+}
+
+SHOAL_API_X size_t shmemx_heap_size(shmemx_heap_t heap) { return heap_of(heap, "shmemx_heap_size").heap->size(); }
+SHOAL_API_X size_t shmemx_heap_used(shmemx_heap_t heap) { return heap_of(heap, "shmemx_heap_used").heap->used(); }

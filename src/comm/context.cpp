@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/context.hpp"
+
+#include "base/error.hpp"
+
+namespace shoal {
+namespace {
+
+/// Calls `copy(d, s, bytes)` once a block; the compiler makes a loop of plain accesses for each width of a single element.
+template <std::size_t Width>
+void copy_elements(char* d, const char* s, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t blocks) noexcept {
+  for (std::size_t i = 0; i < blocks; ++i, d += dst, s += sst) std::memcpy(d, s, Width);
+}
+
+void copy_strided(char* d, const char* s, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bytes,
+                  std::size_t blocks) noexcept {
+  switch (bytes) {
+    case 1: return copy_elements<1>(d, s, dst, sst, blocks);
+    case 2: return copy_elements<2>(d, s, dst, sst, blocks);
+    case 4: return copy_elements<4>(d, s, dst, sst, blocks);
+    case 8: return copy_elements<8>(d, s, dst, sst, blocks);
+    case 16: return copy_elements<16>(d, s, dst, sst, blocks);
+    default:
+      for (std::size_t i = 0; i < blocks; ++i, d += dst, s += sst) std::memmove(d, s, bytes);
+  }
+}
+
+/// Bytes from the first to the last byte of a strided set; saturates where that overflows, so that the range check fails.
+std::size_t span_of(std::ptrdiff_t stride, std::size_t block, std::size_t blocks, std::size_t width) noexcept {
+  if (block == 0 || blocks == 0) return 0;
+  std::size_t elements, bytes;
+  if (__builtin_mul_overflow(blocks - 1, static_cast<std::size_t>(stride), &elements) ||
+      __builtin_add_overflow(elements, block, &elements) || __builtin_mul_overflow(elements, width, &bytes))
+    return SIZE_MAX;
+  return bytes;
+}
+
+}  // namespace
+
+char* Context::at_slow(const void* address, std::size_t bytes, int pe, const char* call) const noexcept {
+  if (n_pes_ == 0) fatal(call, "called before shmem_init or after shmem_finalize");
+  if (pe < 0 || pe >= n_pes_)
+    fatal(call, strf("PE %d is out of range: this %s has PEs 0 to %d", pe, world_ == nullptr ? "job" : "team", n_pes_ - 1));
+  if (bytes == 0) return nullptr;
+  const auto where = reinterpret_cast<std::uintptr_t>(address);
+  const Segment* segment = domain_->segments->find(where, bytes);
+  if (segment == nullptr) not_symmetric(address, bytes, call);
+  const int world = world_pe(pe);
+  char* peer = segment->peers[static_cast<std::size_t>(world)];
+  if (peer == nullptr)
+    fatal(call, strf("PE %d cannot be reached at %p: the %s belongs to a team of which it is no member", world, address,
+                     segment->name.c_str()));
+  return peer + (where - segment->base);
+}
+
+void Context::not_symmetric(const void* address, std::size_t bytes, const char* call) const noexcept {
+  if (n_pes_ == 0) fatal(call, "called before shmem_init or after shmem_finalize");
+  const char* how = bytes != SIZE_MAX && domain_->segments->find(reinterpret_cast<std::uintptr_t>(address), 1) != nullptr
+                        ? "runs past the end of symmetric memory"
+                        : "is not symmetric memory";
+  fatal(call, strf("address %p (%zu bytes) %s; symmetric here: %s. Pass memory from shmem_malloc or a global or static variable",
+                   address, bytes, how, domain_->segments->describe().c_str()));
+}
+
+void Context::misaligned(const void* address, std::size_t size, const char* call) const noexcept {
+  if (n_pes_ == 0) fatal(call, "called before shmem_init or after shmem_finalize");
+  fatal(call, strf("address %p is misaligned: this operation needs a multiple of %zu", address, size));
+}
+
+void Context::put_strided(void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t block,
+                          std::size_t blocks, std::size_t width, int pe, const char* call) const noexcept {
+  if (dst < 1 || sst < 1) fatal(call, strf("strides must be at least 1, not dst=%td, sst=%td", dst, sst));
+  char* to = at(dest, span_of(dst, block, blocks, width), pe, call);
+  if (to == nullptr) return;
+  const auto w = static_cast<std::ptrdiff_t>(width);
+  copy_strided(to, static_cast<const char*>(source), dst * w, sst * w, block * width, blocks);
+}
+
+void Context::get_strided(void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t block,
+                          std::size_t blocks, std::size_t width, int pe, const char* call) const noexcept {
+  if (dst < 1 || sst < 1) fatal(call, strf("strides must be at least 1, not dst=%td, sst=%td", dst, sst));
+  const char* from = at(source, span_of(sst, block, blocks, width), pe, call);
+  if (from == nullptr || block == 0 || blocks == 0) return;
+  const auto w = static_cast<std::ptrdiff_t>(width);
+  copy_strided(static_cast<char*>(dest), from, dst * w, sst * w, block * width, blocks);
+}
+
+void Context::signal(std::uint64_t* signal, std::uint64_t value, int op, int pe, const char* call) const noexcept {
+  std::uint64_t* there = word(signal, pe, call);
+  std::atomic_ref<std::uint64_t> target(*there);
+  // Sequentially consistent: releases the data put before, and is the full fence before the look at the doorbell.
+  switch (static_cast<SignalOp>(op)) {
+    case SignalOp::set: target.exchange(value, std::memory_order_seq_cst); break;
+    case SignalOp::add: target.fetch_add(value, std::memory_order_seq_cst); break;
+    default: fatal(call, strf("signal operator %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", op));
+  }
+#if !defined(__x86_64__)
+  full_fence();  // elsewhere a read-modify-write orders nothing after it
+#endif
+  ring(pe);
+}
+
+void Context::ring_sleepers() const noexcept {
+  for (const Control& control : domain_->controls) shoal::ring(control.doorbell(), Bell::user);
+}
+
+}  // namespace shoal

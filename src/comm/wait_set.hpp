@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for, and testing, words of one's own: the six comparisons, alone and over arrays with a status mask.
+// A status of nonzero leaves an element out. OpenSHMEM 1.6, section 9.11.
+#pragma once
+#include <shmem/constants.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "base/error.hpp"
+#include "comm/context.hpp"
+
+namespace shoal {
+
+template <class T>
+T load_acquire(const T* word) noexcept {
+  return std::atomic_ref<T>(*const_cast<T*>(word)).load(std::memory_order_acquire);
+}
+
+template <class T>
+bool compare(T left, int cmp, T right) noexcept {
+  switch (cmp) {
+    case SHMEM_CMP_EQ: return left == right;
+    case SHMEM_CMP_NE: return left != right;
+    case SHMEM_CMP_GT: return left > right;
+    case SHMEM_CMP_GE: return left >= right;
+    case SHMEM_CMP_LT: return left < right;
+    default: return left <= right;
+  }
+}
+
+inline void check_comparison(const Context& context, int cmp, const char* call) noexcept {
+  switch (cmp) {
+    case SHMEM_CMP_EQ: case SHMEM_CMP_NE: case SHMEM_CMP_GT: case SHMEM_CMP_GE: case SHMEM_CMP_LT: case SHMEM_CMP_LE: return;
+    default: context.fatal(call, strf("comparison %d is none of SHMEM_CMP_EQ, NE, GT, GE, LT, LE", cmp));
+  }
+}
+
+inline const char* comparison_name(int cmp) noexcept {
+  switch (cmp) {
+    case SHMEM_CMP_EQ: return "==";
+    case SHMEM_CMP_NE: return "!=";
+    case SHMEM_CMP_GT: return ">";
+    case SHMEM_CMP_GE: return ">=";
+    case SHMEM_CMP_LT: return "<";
+    default: return "<=";
+  }
+}
+
+/// A set of words with the values that they are compared to.
+template <class T>
+struct WaitSet {
+  T* words;
+  std::size_t count;
+  const int* status;  ///< null: all take part
+  int cmp;
+  const T* values;    ///< one for each word (vector forms), or one for all
+  bool vector;
+
+  bool takes_part(std::size_t i) const noexcept { return status == nullptr || status[i] == 0; }
+  bool holds(std::size_t i) const noexcept { return compare(load_acquire(words + i), cmp, values[vector ? i : 0]); }
+  bool empty() const noexcept {
+    for (std::size_t i = 0; i < count; ++i)
+      if (takes_part(i)) return false;
+    return true;
+  }
+  bool all() const noexcept {
+    for (std::size_t i = 0; i < count; ++i)
+      if (takes_part(i) && !holds(i)) return false;
+    return true;
+  }
+  /// An element that holds, searched from `first` on and round; SIZE_MAX when there is none.
+  std::size_t any(std::size_t first = 0) const noexcept {
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t i = first + k < count ? first + k : first + k - count;
+      if (takes_part(i) && holds(i)) return i;
+    }
+    return SIZE_MAX;
+  }
+  /// Writes the indices of all elements that hold, in order; gives back how many.
+  std::size_t some(std::size_t* indices) const noexcept {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (takes_part(i) && holds(i)) indices[found++] = i;
+    return found;
+  }
+  WaitSet& check(const Context& context, const char* call) noexcept {
+    context.require(call);
+    check_comparison(context, cmp, call);
+    context.own(words, count, call);
+    return *this;
+  }
+  WaitSite site(const char* call) const noexcept {
+    static constexpr const char* kFormats[] = {"%llu words from 0x%llx, == %llu", "%llu words from 0x%llx, != %llu",
+                                               "%llu words from 0x%llx, > %llu",  "%llu words from 0x%llx, >= %llu",
+                                               "%llu words from 0x%llx, < %llu",  "%llu words from 0x%llx, <= %llu"};
+    static constexpr const char* kVectorFormats[] = {"%llu words from 0x%llx, == values", "%llu words from 0x%llx, != values",
+                                                     "%llu words from 0x%llx, > values",  "%llu words from 0x%llx, >= values",
+                                                     "%llu words from 0x%llx, < values",  "%llu words from 0x%llx, <= values"};
+    static constexpr int kOrder[] = {SHMEM_CMP_EQ, SHMEM_CMP_NE, SHMEM_CMP_GT, SHMEM_CMP_GE, SHMEM_CMP_LT, SHMEM_CMP_LE};
+    int which = 0;
+    while (which < 5 && kOrder[which] != cmp) ++which;
+    return {call, vector ? kVectorFormats[which] : kFormats[which], count, reinterpret_cast<std::uintptr_t>(words),
+            count == 0 ? 0ull : static_cast<unsigned long long>(values[0])};
+  }
+};
+
+/// Returns when the one word compares; gives back its value then.
+template <class T>
+T wait_until(const Context& context, T* word, int cmp, T value, const char* call) noexcept {
+  WaitSet<T> set{word, 1, nullptr, cmp, &value, false};
+  set.check(context, call);
+  T seen{};
+  context.domain().waiter->wait(Bell::user, set.site(call), [&] {
+    seen = load_acquire(word);
+    return compare(seen, cmp, value);
+  });
+  return seen;
+}
+
+template <class T>
+void wait_all(const Context& context, WaitSet<T> set, const char* call) noexcept {
+  set.check(context, call);
+  context.domain().waiter->wait(Bell::user, set.site(call), [&] { return set.all(); });
+}
+
+template <class T>
+std::size_t wait_any(const Context& context, WaitSet<T> set, const char* call) noexcept {
+  if (set.check(context, call).empty()) return SIZE_MAX;
+  std::size_t found = SIZE_MAX;
+  context.domain().waiter->wait(Bell::user, set.site(call), [&] { return (found = set.any()) != SIZE_MAX; });
+  return found;
+}
+
+template <class T>
+std::size_t wait_some(const Context& context, WaitSet<T> set, std::size_t* indices, const char* call) noexcept {
+  if (set.check(context, call).empty()) return 0;
+  std::size_t found = 0;
+  context.domain().waiter->wait(Bell::user, set.site(call), [&] { return (found = set.some(indices)) != 0; });
+  return found;
+}
+
+}  // namespace shoal

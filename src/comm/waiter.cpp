@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/waiter.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/futex.hpp"
+
+namespace shoal {
+namespace {
+
+constexpr int kYields = 64;                        // times to give the core away before sleeping
+constexpr std::uint64_t kFirstSleepNs = 50'000;    // bounds of one sleep: unseen plain stores are noticed this late
+constexpr std::uint64_t kLongestSleepNs = 1'000'000;
+// A sleeper on the user's words that was woken this often for nothing stops listening to quiets and atomics that mean
+// somebody else's words, and relies on the bound: else every quiet of a busy PE would pay for waking it.
+constexpr int kFutileRings = 8;
+
+}  // namespace
+
+void ring_slowly(Doorbell& doorbell) noexcept {
+  doorbell.word.fetch_add(1, std::memory_order_release);
+  futex_wake_all(doorbell.word);
+}
+
+void Waiter::yield() noexcept { ::sched_yield(); }
+
+void Waiter::sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*),
+                   void* argument) noexcept {
+  auto& sleepers = bell == Bell::sync ? doorbell.sync_sleepers : doorbell.user_sleepers;
+  const std::uint32_t word = doorbell.word.load(std::memory_order_acquire);
+  if (announce) {
+    sleepers.fetch_add(1, std::memory_order_seq_cst);
+    if (bell == Bell::user) node_.user_sleepers.fetch_add(1, std::memory_order_seq_cst);
+  }
+  full_fence();  // the announcement before the last look; partner: the fence between a writer's store and ring()
+  if (!done(argument)) futex_wait(doorbell.word, word, bound_ns);
+  if (announce) {
+    if (bell == Bell::user) node_.user_sleepers.fetch_sub(1, std::memory_order_relaxed);
+    sleepers.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*),
+                         void* argument) noexcept {
+  for (int i = 0; i < kYields; ++i) {
+    ::sched_yield();
+    if (done(argument)) return;
+  }
+  const bool publishes = status_ != nullptr && !publishing_.test_and_set(std::memory_order_acquire);
+  if (publishes) {
+    char detail[sizeof status_->detail];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    std::snprintf(detail, sizeof detail, site.format, site.a, site.b, site.c);
+#pragma GCC diagnostic pop
+    StatusWriter(status_).set(Phase::waiting, site.call, detail);
+  }
+  std::uint64_t bound_ns = kFirstSleepNs;
+  int futile = 0;
+  do {
+    const std::uint32_t before = doorbell.word.load(std::memory_order_relaxed);
+    sleep(doorbell, bell, bell == Bell::sync || futile < kFutileRings, bound_ns, done, argument);
+    if (doorbell.word.load(std::memory_order_relaxed) != before) ++futile;
+    bound_ns = std::min(bound_ns * 2, kLongestSleepNs);
+  } while (!done(argument));
+  if (publishes) {
+    StatusWriter(status_).set(Phase::running, "", "");
+    publishing_.clear(std::memory_order_release);
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a PE waits: it polls, then gives its core away, then sleeps on its doorbell. Fast while cores are free, polite when
+// they are not, and never longer asleep than a bound that grows to a millisecond, since plain stores ring no bell.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/fence.hpp"
+#include "base/status_page.hpp"
+#include "comm/control.hpp"
+
+namespace shoal {
+
+/// Where a wait happens, for the status page. `format` is a printf format for up to three unsigned long long arguments; it
+/// is formatted only when the wait leaves its spin phase.
+struct WaitSite {
+  const char* call;
+  const char* format = "";
+  unsigned long long a = 0, b = 0, c = 0;
+};
+
+/// Which bell a waiter listens to: Sync for words that only the library writes, User for words that the user's puts,
+/// atomics and signals write.
+enum class Bell { sync, user };
+
+/// One per PE; all its threads wait through it. Thread safe.
+class Waiter final {
+ public:
+  /// @param own     this PE's doorbell
+  /// @param node    the words all PEs of the node share
+  /// @param status  where this PE publishes what it waits for; may be null
+  /// @param spins   polls before it yields
+  Waiter(Doorbell& own, NodeWords& node, StatusRecord* status, int spins)
+      : own_(own), node_(node), status_(status), spins_(spins) {}
+
+  /// Returns when `done()` is true. `done` must be cheap, free of side effects while false, and read with acquire.
+  template <class Done>
+  void wait(Bell bell, const WaitSite& site, Done&& done) noexcept {
+    wait_on(own_, bell, site, done);
+  }
+
+  /// The same for a word at another PE of the node: sleeps on that PE's doorbell, which its writers ring.
+  template <class Done>
+  void wait_on(Doorbell& doorbell, Bell bell, const WaitSite& site, Done&& done) noexcept {
+    for (int i = 0; i < spins_; ++i) {
+      if (done()) return;
+      cpu_relax();
+    }
+    if (done()) return;
+    wait_slowly(doorbell, bell, site, [](void* d) { return (*static_cast<std::remove_reference_t<Done>*>(d))(); }, &done);
+  }
+
+  /// A test of the user's found nothing. With more PEs than cores, every so many of these give the core away.
+  void test_failed() noexcept {
+    if (spins_ < kYieldingSpins && failed_tests_.fetch_add(1, std::memory_order_relaxed) % 16 == 15) yield();
+  }
+
+  /// A spin budget below this says that the core is shared.
+  static constexpr int kYieldingSpins = 100;
+
+ private:
+  static void yield() noexcept;
+  void wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*), void* argument) noexcept;
+  void sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*), void* argument) noexcept;
+
+  Doorbell& own_;
+  NodeWords& node_;
+  StatusRecord* status_;
+  int spins_;
+  std::atomic<std::uint32_t> failed_tests_{0};
+  std::atomic_flag publishing_ = ATOMIC_FLAG_INIT;  // the record has one writer: the first thread that waits
+};
+
+/// Wakes whoever sleeps on this doorbell, however they wait.
+void ring_slowly(Doorbell& doorbell) noexcept;
+
+/// To be called after a store (to a word of the PE that owns the doorbell) and a full fence.
+inline void ring(Doorbell& doorbell, Bell bell) noexcept {
+  const auto& sleepers = bell == Bell::sync ? doorbell.sync_sleepers : doorbell.user_sleepers;
+  if (sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    ring_slowly(doorbell);
+}
+
+}  // namespace shoal

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Job: the composition root. Builds the layers in order and takes them down in reverse; the rest of it is accessors.
+// Several jobs may live in one process (unit tests run PEs as threads); nothing below `api/` is global.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "base/handle_table.hpp"
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/status_mapping.hpp"
+#include "coll/collectives.hpp"
+#include "comm/context.hpp"
+#include "comm/pair_sync.hpp"
+#include "job/heaps.hpp"
+#include "memory/memory_file.hpp"
+#include "team/symmetric_heap.hpp"
+#include "team/team.hpp"
+
+namespace shoal {
+
+class StaticSegment;
+
+/// A context that the user made, and on what.
+struct UserContext {
+  Context context;
+  std::uintptr_t team;  ///< the handle of its team
+  long options;
+};
+
+/// What a job is started with. All PEs give the same options.
+struct JobSetup {
+  std::unique_ptr<Bootstrap> bootstrap;
+  Options options;
+  StatusMapping* status = nullptr;  ///< where to publish what this PE does; may be null
+  bool static_data = false;         ///< move the program's variables, if it is linked against the library
+};
+
+class Job final : public Fatal {
+ public:
+  /// Joins the job. Collective. @throws Error, on every PE alike where the cause is common to all
+  static std::unique_ptr<Job> start(JobSetup setup);
+  /// Leaves in order: completes everything, waits for all PEs. Collective, last call.
+  void stop();
+  /// Without stop(), only this process's memory is given back.
+  ~Job() override;
+
+  int me() const noexcept { return domain_.me; }
+  int n_pes() const noexcept { return domain_.n_pes; }
+  const Context& world() const noexcept { return *world_; }
+  Team& world_team() const noexcept { return *world_team_; }
+  Team& shared_team() const noexcept { return *shared_team_; }
+  TeamSpace& team_space() noexcept { return team_space_; }
+  SymmetricHeap& heap() const noexcept { return *heap_; }
+  PairSync& pair_sync() const noexcept { return *pair_sync_; }
+  const ReduceAlgorithm* reduce_algorithm() const noexcept { return reduce_algorithm_; }
+  const SegmentTable& segments() const noexcept { return segments_; }
+
+  // The handles of the specification's constants are below the tables' first: 0 invalid, 1 default or world, 2 shared.
+  HandleTable<UserContext, 2>& contexts() noexcept { return contexts_; }
+  HandleTable<Team, 3>& teams() noexcept { return teams_; }
+  HandleTable<TeamHeap, 2>& heaps() noexcept { return heaps_; }
+  /// Makes a further heap for `team`; 0 where that fails, on all members alike. Collective over the team.
+  std::uintptr_t create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call);
+
+  const Options& options() const noexcept { return options_; }
+  const Log& log() const noexcept { return log_; }
+  /// Ends the job everywhere with `status`, in order.
+  [[noreturn]] void global_exit(int status) const noexcept;
+  [[noreturn]] void fatal(const char* call, const std::string& what) const noexcept override;
+
+ private:
+  explicit Job(JobSetup setup);
+  void share_memory(bool static_data);
+  void map_heap(const Mapping& mapping, std::size_t stride);
+  void build_communication();
+
+  Options options_;
+  std::unique_ptr<Bootstrap> bootstrap_;
+  Log log_;
+  StatusMapping* status_;
+
+  // Declared, and so built, from the bottom up.
+  Mapping heap_mapping_;
+  std::unique_ptr<StaticSegment> static_data_;
+  SegmentTable segments_;
+  const Segment* heap_segment_ = nullptr;
+  Domain domain_;
+  std::unique_ptr<Waiter> waiter_;
+  std::unique_ptr<Context> world_;
+  std::unique_ptr<PairSync> pair_sync_;
+  TeamSpace team_space_;
+  std::unique_ptr<Team> world_team_, shared_team_;
+  std::unique_ptr<SymmetricHeap> heap_;
+  const ReduceAlgorithm* reduce_algorithm_ = nullptr;
+  HandleTable<Team, 3> teams_;
+  HandleTable<TeamHeap, 2> heaps_;
+  HandleTable<UserContext, 2> contexts_;
+};
+
+}  // namespace shoal

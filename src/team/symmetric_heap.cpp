@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "team/symmetric_heap.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace shoal {
+namespace {
+
+// Large blocks start on a page: copies between them are aligned alike, and pages are never shared with a neighbour's.
+constexpr std::size_t kLargeBytes = 64 * 1024;
+constexpr std::size_t kPage = 4096;
+
+}  // namespace
+
+void* SymmetricHeap::take(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes >= kLargeBytes) alignment = std::max(alignment, kPage);
+  const auto offset = allocator_.allocate(bytes, alignment);
+  return offset ? base_ + *offset : nullptr;
+}
+
+void* SymmetricHeap::allocate(Group& group, std::size_t bytes, std::size_t alignment, const char* call) noexcept {
+  if (bytes == 0) return nullptr;
+  void* block = take(bytes, alignment);
+  group.sync(call);
+  return block;
+}
+
+void* SymmetricHeap::allocate_zeroed(Group& group, std::size_t count, std::size_t size, const char* call) noexcept {
+  if (count == 0 || size == 0) return nullptr;
+  std::size_t bytes;
+  void* block = __builtin_mul_overflow(count, size, &bytes) ? nullptr : take(bytes, 0);
+  if (block != nullptr) std::memset(block, 0, bytes);
+  group.sync(call);
+  return block;
+}
+
+std::size_t SymmetricHeap::block_offset(Group& group, void* block, const char* call) const noexcept {
+  const std::size_t offset = offset_of(block);
+  if (!holds(block))
+    group.world().fatal(call, strf("%p is not in this symmetric heap (%p, %zu bytes)", block, static_cast<void*>(base_), size()));
+  if (!allocator_.size_of(offset)) {
+    const auto around = allocator_.find(offset);
+    group.world().fatal(call, around ? strf("%p is %zu bytes inside a block of %zu bytes, not its start", block,
+                                            offset - around->offset, around->bytes)
+                                     : strf("%p is not allocated: freed already?", block));
+  }
+  return offset;
+}
+
+void SymmetricHeap::free(Group& group, void* block, const char* call) noexcept {
+  if (block == nullptr) return;
+  const std::size_t offset = block_offset(group, block, call);
+  group.world().quiet();
+  group.sync(call);  // nobody uses it any more
+  allocator_.free(offset);
+}
+
+void* SymmetricHeap::reallocate(Group& group, void* block, std::size_t bytes, const char* call) noexcept {
+  if (block == nullptr) return allocate(group, bytes, 0, call);
+  if (bytes == 0) {
+    free(group, block, call);
+    return nullptr;
+  }
+  const std::size_t offset = block_offset(group, block, call);
+  const std::size_t before = *allocator_.size_of(offset);
+  group.world().quiet();
+  group.sync(call);
+  if (allocator_.resize_in_place(offset, bytes)) {
+    group.sync(call);
+    return block;
+  }
+  void* moved = take(bytes, 0);
+  if (moved != nullptr) {
+    std::memcpy(moved, block, std::min(before, bytes));
+    allocator_.free(offset);
+  }
+  group.sync(call);
+  return moved;
+}
+
+}  // namespace shoal

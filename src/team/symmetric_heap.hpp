@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A heap whose blocks lie at the same offset on all members of a team. The allocator is outside the memory it manages, and
+// equal sequences of calls give equal offsets, so nothing need be agreed on: members only meet.
+//
+// Thread safety: collective calls, one thread of a PE at a time.
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "memory/allocator.hpp"
+#include "team/group.hpp"
+
+namespace shoal {
+
+class SymmetricHeap final {
+ public:
+  /// @param base  this PE's own part
+  SymmetricHeap(char* base, std::size_t bytes, std::size_t alignment) : base_(base), allocator_(bytes, alignment) {}
+
+  /// A block, or null on all members when there is no room (or bytes is 0: then nobody waits). Members meet at the end.
+  /// @param alignment  a power of two, or 0 for the heap's own
+  void* allocate(Group& group, std::size_t bytes, std::size_t alignment, const char* call) noexcept;
+  /// The same, filled with zeros on every member before any returns.
+  void* allocate_zeroed(Group& group, std::size_t count, std::size_t size, const char* call) noexcept;
+  /// Members meet before the memory is given back. Null: nothing. Ends the job for what isn't a block's start.
+  void free(Group& group, void* block, const char* call) noexcept;
+  /// Keeps the smaller of both sizes' contents. Null when there is no room; the block is then as before.
+  void* reallocate(Group& group, void* block, std::size_t bytes, const char* call) noexcept;
+
+  std::size_t size() const noexcept { return allocator_.capacity(); }
+  std::size_t used() const noexcept { return allocator_.used(); }
+  bool holds(const void* address) const noexcept { return offset_of(address) < allocator_.capacity(); }
+
+ private:
+  std::size_t offset_of(const void* address) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
+  }
+  void* take(std::size_t bytes, std::size_t alignment) noexcept;
+  /// The offset of a block's start; ends the job for anything else.
+  std::size_t block_offset(Group& group, void* block, const char* call) const noexcept;
+
+  char* base_;
+  Allocator allocator_;
+};
+
+}  // namespace shoal
