@@ -41,10 +41,10 @@ static inline uint32_t shmemx_shift_round_(uint32_t bits, unsigned shift) {
   return (bits + ((SHMEM_CAST_(uint32_t, 1) << (shift - 1)) - 1) + (kept & 1U)) >> shift;
 }
 
-static inline float shmemx_half_to_float(shmemx_half_t half) {
-  const uint32_t sign = SHMEM_CAST_(uint32_t, half.bits & 0x8000U) << 16;
-  const uint32_t exponent = (half.bits >> 10) & 0x1fU;
-  const uint32_t fraction = half.bits & 0x3ffU;
+static inline float shmemx_half_to_float(shmemx_half_t narrow) {
+  const uint32_t sign = SHMEM_CAST_(uint32_t, narrow.bits & 0x8000U) << 16;
+  const uint32_t exponent = (narrow.bits >> 10) & 0x1fU;
+  const uint32_t fraction = narrow.bits & 0x3ffU;
   if (exponent == 0) { /* zero or subnormal: a multiple of 2^-24, exact in float */
     const float magnitude = SHMEM_CAST_(float, fraction) * 5.9604644775390625e-8f;
     return shmemx_float_of_bits_(sign | shmemx_bits_of_float_(magnitude));
@@ -69,25 +69,25 @@ static inline shmemx_half_t shmemx_half_from_float(float value) {
     result = 0;
   }
   {
-    shmemx_half_t half;
-    half.bits = SHMEM_CAST_(uint16_t, ((bits >> 16) & 0x8000U) | result);
-    return half;
+    shmemx_half_t narrow;
+    narrow.bits = SHMEM_CAST_(uint16_t, ((bits >> 16) & 0x8000U) | result);
+    return narrow;
   }
 }
 
-static inline float shmemx_bfloat16_to_float(shmemx_bfloat16_t bfloat) {
-  return shmemx_float_of_bits_(SHMEM_CAST_(uint32_t, bfloat.bits) << 16);
+static inline float shmemx_bfloat16_to_float(shmemx_bfloat16_t narrow) {
+  return shmemx_float_of_bits_(SHMEM_CAST_(uint32_t, narrow.bits) << 16);
 }
 
 static inline shmemx_bfloat16_t shmemx_bfloat16_from_float(float value) {
   const uint32_t bits = shmemx_bits_of_float_(value);
-  shmemx_bfloat16_t bfloat;
+  shmemx_bfloat16_t narrow;
   if ((bits & 0x7fffffffU) > 0x7f800000U) {
-    bfloat.bits = SHMEM_CAST_(uint16_t, (bits >> 16) | 0x40U); /* keeps a NaN whose payload is in the lower half */
+    narrow.bits = SHMEM_CAST_(uint16_t, (bits >> 16) | 0x40U); /* keeps a NaN whose payload is in the lower half */
   } else {
-    bfloat.bits = SHMEM_CAST_(uint16_t, shmemx_shift_round_(bits, 16));
+    narrow.bits = SHMEM_CAST_(uint16_t, shmemx_shift_round_(bits, 16));
   }
-  return bfloat;
+  return narrow;
 }
 
 #endif
