@@ -42,8 +42,8 @@ fi
 
 launcher=${SHOALRUN:-}
 if [ -z "$launcher" ]; then
-  # An installed example is in lib/shoal/examples, a built one in examples, beside tools.
-  for candidate in "$bin/../../../bin/shoalrun" "$bin/../tools/run/shoalrun" "$bin/../tools/shoalrun"; do
+  # An installed example is in lib/shoal/examples, a built one in examples, beside bin.
+  for candidate in "$bin/../../../bin/shoalrun" "$bin/../bin/shoalrun"; do
     if [ -x "$candidate" ]; then launcher=$candidate; break; fi
   done
   [ -n "$launcher" ] || launcher=$(command -v shoalrun) || fail "no shoalrun found: source install/set_env.sh first"
