@@ -84,8 +84,8 @@ class Remote {
     context_.put_signal(at("put_signal", offset, source.size()), source, signal, value, pe_, op);
   }
 
-  /// Element `i` for atomic access.
-  [[nodiscard]] AtomicRef<T> atomic(std::size_t i) const
+  /// Element `i` for atomic access: an AtomicRef<T>.
+  [[nodiscard]] auto atomic(std::size_t i) const
     requires AtomicElement<T>
   {
     return context_.atomic(at("atomic", i, 1), pe_);
