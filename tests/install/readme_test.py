@@ -45,7 +45,8 @@ class Readme(Installation):
                         file.write(text)
                     programs += 1
                     wrapper = "shoalcc" if language == "c" else "shoalc++"
-                    self.run_ok([wrapper, "-Wall", "-Wextra", "-Werror", "-c", named.group(1), "-o", "check.o"], cwd=folder)
+                    standard = "-std=c11" if language == "c" else "-std=c++20"
+                    self.run_ok([wrapper, standard, "-Wall", "-Wextra", "-Werror", "-c", named.group(1), "-o", "check.o"], cwd=folder)
                 elif language == "console":
                     sessions += 1
                     for command, expected in session(text):
