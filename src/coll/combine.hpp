@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic of reductions and scans: out[i] = a[i] op b[i], one function for each operation and type.
 #pragma once
-#include <shmemx.h>
+#include <shmem/half.h>
 
 #include <complex>
 #include <cstddef>
