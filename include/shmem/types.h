@@ -19,6 +19,8 @@
 
 #ifdef __cplusplus
 #include <cstddef> /* says which standard library this is */
+#pragma push_macro("complex")
+#undef complex /* C's <complex.h> defines it */
 #if defined(__GLIBCXX__) && !_GLIBCXX_INLINE_VERSION
 /* Only pointers to complex are declared here, and <complex> takes longer to read than all the rest: a program that has
    complex numbers includes it itself. */
@@ -29,12 +31,16 @@ class complex;
 #else
 #include <complex>
 #endif
-#define SHMEM_COMPLEXF ::std::complex<float>
-#define SHMEM_COMPLEXD ::std::complex<double>
+typedef ::std::complex<float> shmem_complexf_;
+typedef ::std::complex<double> shmem_complexd_;
+#pragma pop_macro("complex")
 #else
-#define SHMEM_COMPLEXF float _Complex
-#define SHMEM_COMPLEXD double _Complex
+typedef float _Complex shmem_complexf_;
+typedef double _Complex shmem_complexd_;
 #endif
+/// float complex and double complex of either language, without the names `complex` and `I` of C's <complex.h>.
+#define SHMEM_COMPLEXF shmem_complexf_
+#define SHMEM_COMPLEXD shmem_complexd_
 
 /// Marks what libshoal.so exports.
 #define SHMEM_API __attribute__((__visibility__("default")))
