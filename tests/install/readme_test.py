@@ -65,12 +65,12 @@ class Readme(Installation):
         self.assertGreaterEqual(min(programs, sessions), 4)
 
     def test_readme_in_chinese_shows_the_same_programs(self):
-        programs, sessions = self.play(os.path.join(SOURCE, "README.zh-CN.md"))
-        self.assertGreaterEqual(min(programs, sessions), 4)
         def skeleton(page):
-            # Comments and texts are translated; the rest is the same.
+            # Comments are translated; the rest is the same, and so need not run twice.
             code = [text for language, text in blocks(os.path.join(SOURCE, page)) if language in ("c", "cpp", "console")]
-            return [re.sub(r"//.*", "", text) for text in code]
+            return [re.sub(r" *//.*", "", text) for text in code]
+
+        self.assertGreater(len(skeleton("README.md")), 8)
         self.assertEqual(skeleton("README.md"), skeleton("README.zh-CN.md"))
 
     def test_pages_of_the_documentation(self):
