@@ -16,156 +16,156 @@
 #include <shmem/begin.h>
 
 /// Returns the value of `*source` on PE `pe`.
-#define SHMEM_DECLARE_(N, T)                                                              \
-  SHMEM_API T SHMEM_FN(N##_atomic_fetch)(const T *source, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                       \
+  SHMEM_API T SHMEM_FN(N##_atomic_fetch)(const T *source, int pe); \
   SHMEM_API T SHMEM_FN(ctx_##N##_atomic_fetch)(shmem_ctx_t ctx, const T *source, int pe);
 SHMEM_FOR_AMO_EXTENDED_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Sets `*dest` on PE `pe` to `value`.
-#define SHMEM_DECLARE_(N, T)                                                                \
-  SHMEM_API void SHMEM_FN(N##_atomic_set)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                         \
+  SHMEM_API void SHMEM_FN(N##_atomic_set)(T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_set)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_AMO_EXTENDED_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Sets `*dest` on PE `pe` to `value` and returns the old value.
-#define SHMEM_DECLARE_(N, T)                                                              \
-  SHMEM_API T SHMEM_FN(N##_atomic_swap)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                       \
+  SHMEM_API T SHMEM_FN(N##_atomic_swap)(T *dest, T value, int pe); \
   SHMEM_API T SHMEM_FN(ctx_##N##_atomic_swap)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_AMO_EXTENDED_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Sets `*dest` on PE `pe` to `value` if it equals `cond`; returns the old value either way.
-#define SHMEM_DECLARE_(N, T)                                                                              \
-  SHMEM_API T SHMEM_FN(N##_atomic_compare_swap)(T *dest, T cond, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                       \
+  SHMEM_API T SHMEM_FN(N##_atomic_compare_swap)(T *dest, T cond, T value, int pe); \
   SHMEM_API T SHMEM_FN(ctx_##N##_atomic_compare_swap)(shmem_ctx_t ctx, T *dest, T cond, T value, int pe);
 SHMEM_FOR_AMO_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Adds 1 to `*dest` on PE `pe`.
-#define SHMEM_DECLARE_(N, T)                                                       \
-  SHMEM_API void SHMEM_FN(N##_atomic_inc)(T *dest, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                \
+  SHMEM_API void SHMEM_FN(N##_atomic_inc)(T *dest, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_inc)(shmem_ctx_t ctx, T *dest, int pe);
 SHMEM_FOR_AMO_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Adds 1 to `*dest` on PE `pe` and returns the old value.
-#define SHMEM_DECLARE_(N, T)                                                          \
-  SHMEM_API T SHMEM_FN(N##_atomic_fetch_inc)(T *dest, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                   \
+  SHMEM_API T SHMEM_FN(N##_atomic_fetch_inc)(T *dest, int pe); \
   SHMEM_API T SHMEM_FN(ctx_##N##_atomic_fetch_inc)(shmem_ctx_t ctx, T *dest, int pe);
 SHMEM_FOR_AMO_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Adds `value` to `*dest` on PE `pe`.
-#define SHMEM_DECLARE_(N, T)                                                                \
-  SHMEM_API void SHMEM_FN(N##_atomic_add)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                         \
+  SHMEM_API void SHMEM_FN(N##_atomic_add)(T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_add)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_AMO_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Adds `value` to `*dest` on PE `pe` and returns the old value.
-#define SHMEM_DECLARE_(N, T)                                                                   \
-  SHMEM_API T SHMEM_FN(N##_atomic_fetch_add)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                            \
+  SHMEM_API T SHMEM_FN(N##_atomic_fetch_add)(T *dest, T value, int pe); \
   SHMEM_API T SHMEM_FN(ctx_##N##_atomic_fetch_add)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_AMO_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_fetch, without waiting.
-#define SHMEM_DECLARE_(N, T)                                                                               \
-  SHMEM_API void SHMEM_FN(N##_atomic_fetch_nbi)(T *fetch, const T *source, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                        \
+  SHMEM_API void SHMEM_FN(N##_atomic_fetch_nbi)(T *fetch, const T *source, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_fetch_nbi)(shmem_ctx_t ctx, T *fetch, const T *source, int pe);
 SHMEM_FOR_AMO_EXTENDED_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_swap, without waiting.
-#define SHMEM_DECLARE_(N, T)                                                                               \
-  SHMEM_API void SHMEM_FN(N##_atomic_swap_nbi)(T *fetch, T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                        \
+  SHMEM_API void SHMEM_FN(N##_atomic_swap_nbi)(T *fetch, T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_swap_nbi)(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe);
 SHMEM_FOR_AMO_EXTENDED_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_compare_swap, without waiting.
-#define SHMEM_DECLARE_(N, T)                                                                               \
-  SHMEM_API void SHMEM_FN(N##_atomic_compare_swap_nbi)(T *fetch, T *dest, T cond, T value, int pe);        \
-  SHMEM_API void SHMEM_FN(ctx_##N##_atomic_compare_swap_nbi)(shmem_ctx_t ctx, T *fetch, T *dest, T cond, T \
-      value, int pe);
+#define SHMEM_DECLARE_(N, T)                                                                                      \
+  SHMEM_API void SHMEM_FN(N##_atomic_compare_swap_nbi)(T *fetch, T *dest, T cond, T value, int pe);               \
+  SHMEM_API void SHMEM_FN(ctx_##N##_atomic_compare_swap_nbi)(shmem_ctx_t ctx, T *fetch, T *dest, T cond, T value, \
+      int pe);
 SHMEM_FOR_AMO_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_fetch_inc, without waiting.
-#define SHMEM_DECLARE_(N, T)                                                                           \
-  SHMEM_API void SHMEM_FN(N##_atomic_fetch_inc_nbi)(T *fetch, T *dest, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                    \
+  SHMEM_API void SHMEM_FN(N##_atomic_fetch_inc_nbi)(T *fetch, T *dest, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_fetch_inc_nbi)(shmem_ctx_t ctx, T *fetch, T *dest, int pe);
 SHMEM_FOR_AMO_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_fetch_add, without waiting.
-#define SHMEM_DECLARE_(N, T)                                                                                    \
-  SHMEM_API void SHMEM_FN(N##_atomic_fetch_add_nbi)(T *fetch, T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                             \
+  SHMEM_API void SHMEM_FN(N##_atomic_fetch_add_nbi)(T *fetch, T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_fetch_add_nbi)(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe);
 SHMEM_FOR_AMO_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Replaces `*dest` on PE `pe` by `*dest` and `value`.
-#define SHMEM_DECLARE_(N, T)                                                                \
-  SHMEM_API void SHMEM_FN(N##_atomic_and)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                         \
+  SHMEM_API void SHMEM_FN(N##_atomic_and)(T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_and)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_AMO_BITWISE_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_and; returns the old value.
-#define SHMEM_DECLARE_(N, T)                                                                   \
-  SHMEM_API T SHMEM_FN(N##_atomic_fetch_and)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                            \
+  SHMEM_API T SHMEM_FN(N##_atomic_fetch_and)(T *dest, T value, int pe); \
   SHMEM_API T SHMEM_FN(ctx_##N##_atomic_fetch_and)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_AMO_BITWISE_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_fetch_and, without waiting: `*fetch` holds the old value after shmem_quiet.
-#define SHMEM_DECLARE_(N, T)                                                                                    \
-  SHMEM_API void SHMEM_FN(N##_atomic_fetch_and_nbi)(T *fetch, T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                             \
+  SHMEM_API void SHMEM_FN(N##_atomic_fetch_and_nbi)(T *fetch, T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_fetch_and_nbi)(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe);
 SHMEM_FOR_AMO_BITWISE_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Replaces `*dest` on PE `pe` by `*dest` or `value`.
-#define SHMEM_DECLARE_(N, T)                                                               \
-  SHMEM_API void SHMEM_FN(N##_atomic_or)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                        \
+  SHMEM_API void SHMEM_FN(N##_atomic_or)(T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_or)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_AMO_BITWISE_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_or; returns the old value.
-#define SHMEM_DECLARE_(N, T)                                                                  \
-  SHMEM_API T SHMEM_FN(N##_atomic_fetch_or)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                           \
+  SHMEM_API T SHMEM_FN(N##_atomic_fetch_or)(T *dest, T value, int pe); \
   SHMEM_API T SHMEM_FN(ctx_##N##_atomic_fetch_or)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_AMO_BITWISE_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_fetch_or, without waiting: `*fetch` holds the old value after shmem_quiet.
-#define SHMEM_DECLARE_(N, T)                                                                                   \
-  SHMEM_API void SHMEM_FN(N##_atomic_fetch_or_nbi)(T *fetch, T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                            \
+  SHMEM_API void SHMEM_FN(N##_atomic_fetch_or_nbi)(T *fetch, T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_fetch_or_nbi)(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe);
 SHMEM_FOR_AMO_BITWISE_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Replaces `*dest` on PE `pe` by `*dest` xor `value`.
-#define SHMEM_DECLARE_(N, T)                                                                \
-  SHMEM_API void SHMEM_FN(N##_atomic_xor)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                         \
+  SHMEM_API void SHMEM_FN(N##_atomic_xor)(T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_xor)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_AMO_BITWISE_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_xor; returns the old value.
-#define SHMEM_DECLARE_(N, T)                                                                   \
-  SHMEM_API T SHMEM_FN(N##_atomic_fetch_xor)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                            \
+  SHMEM_API T SHMEM_FN(N##_atomic_fetch_xor)(T *dest, T value, int pe); \
   SHMEM_API T SHMEM_FN(ctx_##N##_atomic_fetch_xor)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_AMO_BITWISE_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_atomic_fetch_xor, without waiting: `*fetch` holds the old value after shmem_quiet.
-#define SHMEM_DECLARE_(N, T)                                                                                    \
-  SHMEM_API void SHMEM_FN(N##_atomic_fetch_xor_nbi)(T *fetch, T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                             \
+  SHMEM_API void SHMEM_FN(N##_atomic_fetch_xor_nbi)(T *fetch, T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_atomic_fetch_xor_nbi)(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe);
 SHMEM_FOR_AMO_BITWISE_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_

@@ -26,9 +26,8 @@ SHMEM_API int SHMEM_FN(team_sync)(shmem_team_t team);
 
 /// Copies `nelems` elements from `source` on PE `PE_root` (counted in the team) to `dest` on every PE of the team, the
 /// root included. Source and destination may be the same.
-#define SHMEM_DECLARE_(N, T)                                                                            \
-  SHMEM_API int SHMEM_FN(N##_broadcast)(shmem_team_t team, T *dest, const T *source, size_t nelems, int \
-      PE_root);
+#define SHMEM_DECLARE_(N, T) \
+  SHMEM_API int SHMEM_FN(N##_broadcast)(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
@@ -37,7 +36,7 @@ SHMEM_API int SHMEM_FN(broadcastmem)(shmem_team_t team, void *dest, const void *
 
 /// Concatenates the sources of all PEs in the team's order into `dest` on every PE; `nelems`, the length of the own
 /// source, may differ from PE to PE.
-#define SHMEM_DECLARE_(N, T)                                                                       \
+#define SHMEM_DECLARE_(N, T) \
   SHMEM_API int SHMEM_FN(N##_collect)(shmem_team_t team, T *dest, const T *source, size_t nelems);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
@@ -46,7 +45,7 @@ SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 SHMEM_API int SHMEM_FN(collectmem)(shmem_team_t team, void *dest, const void *source, size_t nelems);
 
 /// Concatenates `nelems` elements of each PE; `dest` has room for nelems * shmem_team_n_pes(team).
-#define SHMEM_DECLARE_(N, T)                                                                        \
+#define SHMEM_DECLARE_(N, T) \
   SHMEM_API int SHMEM_FN(N##_fcollect)(shmem_team_t team, T *dest, const T *source, size_t nelems);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
@@ -56,7 +55,7 @@ SHMEM_API int SHMEM_FN(fcollectmem)(shmem_team_t team, void *dest, const void *s
 
 /// Block j of each PE's source (`nelems` elements) goes to PE j of the team, which stores it as block i, i being the
 /// sender's number. Both arrays have room for nelems * shmem_team_n_pes(team).
-#define SHMEM_DECLARE_(N, T)                                                                        \
+#define SHMEM_DECLARE_(N, T) \
   SHMEM_API int SHMEM_FN(N##_alltoall)(shmem_team_t team, T *dest, const T *source, size_t nelems);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
@@ -66,9 +65,9 @@ SHMEM_API int SHMEM_FN(alltoallmem)(shmem_team_t team, void *dest, const void *s
 
 /// shmem_alltoall with elements `dst` apart in the destination and `sst` apart in the source, counted in elements, at
 /// least 1.
-#define SHMEM_DECLARE_(N, T)                                                                                  \
-  SHMEM_API int SHMEM_FN(N##_alltoalls)(shmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t \
-      sst, size_t nelems);
+#define SHMEM_DECLARE_(N, T)                                                                                       \
+  SHMEM_API int SHMEM_FN(N##_alltoalls)(shmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
+      size_t nelems);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 

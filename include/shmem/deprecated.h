@@ -24,39 +24,39 @@ SHMEM_API void SHMEM_FN(barrier)(int PE_start, int logPE_stride, int PE_size, lo
 SHMEM_API void SHMEM_FN(sync)(int PE_start, int logPE_stride, int PE_size, long *pSync);
 
 /// As shmem_broadcast; `PE_root` counts in the active set, and the root's own `dest` isn't written.
-SHMEM_API void SHMEM_FN(broadcast32)(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int
-    logPE_stride, int PE_size, long *pSync);
-SHMEM_API void SHMEM_FN(broadcast64)(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int
-    logPE_stride, int PE_size, long *pSync);
+SHMEM_API void SHMEM_FN(broadcast32)(void *dest, const void *source, size_t nelems, int PE_root, int PE_start,
+    int logPE_stride, int PE_size, long *pSync);
+SHMEM_API void SHMEM_FN(broadcast64)(void *dest, const void *source, size_t nelems, int PE_root, int PE_start,
+    int logPE_stride, int PE_size, long *pSync);
 
 /// As shmem_collect.
-SHMEM_API void SHMEM_FN(collect32)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int
-    PE_size, long *pSync);
-SHMEM_API void SHMEM_FN(collect64)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int
-    PE_size, long *pSync);
+SHMEM_API void SHMEM_FN(collect32)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
+SHMEM_API void SHMEM_FN(collect64)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
 
 /// As shmem_fcollect.
-SHMEM_API void SHMEM_FN(fcollect32)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int
-    PE_size, long *pSync);
-SHMEM_API void SHMEM_FN(fcollect64)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int
-    PE_size, long *pSync);
+SHMEM_API void SHMEM_FN(fcollect32)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
+SHMEM_API void SHMEM_FN(fcollect64)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
 
 /// As shmem_alltoall.
-SHMEM_API void SHMEM_FN(alltoall32)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int
-    PE_size, long *pSync);
-SHMEM_API void SHMEM_FN(alltoall64)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int
-    PE_size, long *pSync);
+SHMEM_API void SHMEM_FN(alltoall32)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
+SHMEM_API void SHMEM_FN(alltoall64)(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
 
 /// As shmem_alltoalls.
-SHMEM_API void SHMEM_FN(alltoalls32)(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int
-    PE_start, int logPE_stride, int PE_size, long *pSync);
-SHMEM_API void SHMEM_FN(alltoalls64)(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int
-    PE_start, int logPE_stride, int PE_size, long *pSync);
+SHMEM_API void SHMEM_FN(alltoalls32)(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+    int PE_start, int logPE_stride, int PE_size, long *pSync);
+SHMEM_API void SHMEM_FN(alltoalls64)(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+    int PE_start, int logPE_stride, int PE_size, long *pSync);
 
 /// As shmem_and_reduce; `pWrk` has max(nreduce / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE) elements.
-#define SHMEM_DECLARE_(N, T)                                                                       \
-  SHMEM_API void SHMEM_FN(N##_and_to_all)(T *dest, const T *source, int nreduce, int PE_start, int \
-      logPE_stride, int PE_size, T *pWrk, long *pSync);
+#define SHMEM_DECLARE_(N, T)                                                                                     \
+  SHMEM_API void SHMEM_FN(N##_and_to_all)(T *dest, const T *source, int nreduce, int PE_start, int logPE_stride, \
+      int PE_size, T *pWrk, long *pSync);
 SHMEM_FOR_TO_ALL_AND_OR_XOR_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
@@ -68,47 +68,47 @@ SHMEM_FOR_TO_ALL_AND_OR_XOR_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_xor_reduce; `pWrk` has max(nreduce / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE) elements.
-#define SHMEM_DECLARE_(N, T)                                                                       \
-  SHMEM_API void SHMEM_FN(N##_xor_to_all)(T *dest, const T *source, int nreduce, int PE_start, int \
-      logPE_stride, int PE_size, T *pWrk, long *pSync);
+#define SHMEM_DECLARE_(N, T)                                                                                     \
+  SHMEM_API void SHMEM_FN(N##_xor_to_all)(T *dest, const T *source, int nreduce, int PE_start, int logPE_stride, \
+      int PE_size, T *pWrk, long *pSync);
 SHMEM_FOR_TO_ALL_AND_OR_XOR_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_max_reduce; `pWrk` has max(nreduce / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE) elements.
-#define SHMEM_DECLARE_(N, T)                                                                       \
-  SHMEM_API void SHMEM_FN(N##_max_to_all)(T *dest, const T *source, int nreduce, int PE_start, int \
-      logPE_stride, int PE_size, T *pWrk, long *pSync);
+#define SHMEM_DECLARE_(N, T)                                                                                     \
+  SHMEM_API void SHMEM_FN(N##_max_to_all)(T *dest, const T *source, int nreduce, int PE_start, int logPE_stride, \
+      int PE_size, T *pWrk, long *pSync);
 SHMEM_FOR_TO_ALL_MAX_MIN_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_min_reduce; `pWrk` has max(nreduce / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE) elements.
-#define SHMEM_DECLARE_(N, T)                                                                       \
-  SHMEM_API void SHMEM_FN(N##_min_to_all)(T *dest, const T *source, int nreduce, int PE_start, int \
-      logPE_stride, int PE_size, T *pWrk, long *pSync);
+#define SHMEM_DECLARE_(N, T)                                                                                     \
+  SHMEM_API void SHMEM_FN(N##_min_to_all)(T *dest, const T *source, int nreduce, int PE_start, int logPE_stride, \
+      int PE_size, T *pWrk, long *pSync);
 SHMEM_FOR_TO_ALL_MAX_MIN_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_sum_reduce; `pWrk` has max(nreduce / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE) elements.
-#define SHMEM_DECLARE_(N, T)                                                                       \
-  SHMEM_API void SHMEM_FN(N##_sum_to_all)(T *dest, const T *source, int nreduce, int PE_start, int \
-      logPE_stride, int PE_size, T *pWrk, long *pSync);
+#define SHMEM_DECLARE_(N, T)                                                                                     \
+  SHMEM_API void SHMEM_FN(N##_sum_to_all)(T *dest, const T *source, int nreduce, int PE_start, int logPE_stride, \
+      int PE_size, T *pWrk, long *pSync);
 SHMEM_FOR_TO_ALL_SUM_PROD_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_prod_reduce; `pWrk` has max(nreduce / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE) elements.
-#define SHMEM_DECLARE_(N, T)                                                                        \
-  SHMEM_API void SHMEM_FN(N##_prod_to_all)(T *dest, const T *source, int nreduce, int PE_start, int \
-      logPE_stride, int PE_size, T *pWrk, long *pSync);
+#define SHMEM_DECLARE_(N, T)                                                                                      \
+  SHMEM_API void SHMEM_FN(N##_prod_to_all)(T *dest, const T *source, int nreduce, int PE_start, int logPE_stride, \
+      int PE_size, T *pWrk, long *pSync);
 SHMEM_FOR_TO_ALL_SUM_PROD_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /* ---- Old names of atomics: shmem_int_add is shmem_int_atomic_add, and so on ---- */
 
-#define SHMEM_DECLARE_(N, T)                                         \
-  SHMEM_API void SHMEM_FN(N##_add)(T *dest, T value, int pe);        \
-  SHMEM_API void SHMEM_FN(N##_inc)(T *dest, int pe);                 \
-  SHMEM_API T SHMEM_FN(N##_fadd)(T *dest, T value, int pe);          \
-  SHMEM_API T SHMEM_FN(N##_finc)(T *dest, int pe);                   \
+#define SHMEM_DECLARE_(N, T)                                  \
+  SHMEM_API void SHMEM_FN(N##_add)(T *dest, T value, int pe); \
+  SHMEM_API void SHMEM_FN(N##_inc)(T *dest, int pe);          \
+  SHMEM_API T SHMEM_FN(N##_fadd)(T *dest, T value, int pe);   \
+  SHMEM_API T SHMEM_FN(N##_finc)(T *dest, int pe);            \
   SHMEM_API T SHMEM_FN(N##_cswap)(T *dest, T cond, T value, int pe);
 SHMEM_FOR_LEGACY_AMO_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
@@ -123,7 +123,7 @@ SHMEM_FOR_LEGACY_AMO_EXTENDED_TYPES(SHMEM_DECLARE_)
 /* ---- Waiting ---- */
 
 /// Waits until `*ivar` differs from `cmp_value`.
-#define SHMEM_DECLARE_(N, T)                               \
+#define SHMEM_DECLARE_(N, T) \
   SHMEM_API void SHMEM_FN(N##_wait)(T *ivar, T cmp_value);
 SHMEM_FOR_LEGACY_WAIT_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_

@@ -33,7 +33,8 @@ SHMEM_API void *SHMEM_FN(align)(size_t alignment, size_t size);
 SHMEM_API void *SHMEM_FN(calloc)(size_t count, size_t size);
 
 /// As shmem_malloc, with an or of SHMEM_MALLOC_ATOMICS_REMOTE (mostly the target of atomics) and
-/// SHMEM_MALLOC_SIGNAL_REMOTE (holds signal words), or 0. Hints never change results.
+/// SHMEM_MALLOC_SIGNAL_REMOTE (holds signal words), or 0. Hints never change results;
+/// a bit that is none ends the job with a message.
 SHMEM_API void *SHMEM_FN(malloc_with_hints)(size_t size, long hints);
 
 #include <shmem/end.h>

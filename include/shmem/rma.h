@@ -18,15 +18,15 @@
 
 /// Copies `nelems` elements from the local `source` to `dest` on PE `pe`. On return the source may be reused; the data
 /// is at its destination after shmem_quiet or a barrier.
-#define SHMEM_DECLARE_(N, T)                                                                                \
-  SHMEM_API void SHMEM_FN(N##_put)(T *dest, const T *source, size_t nelems, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                         \
+  SHMEM_API void SHMEM_FN(N##_put)(T *dest, const T *source, size_t nelems, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_put)(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// shmem_put of elements of S bits.
-#define SHMEM_DECLARE_(S)                                                                                      \
-  SHMEM_API void SHMEM_FN(put##S)(void *dest, const void *source, size_t nelems, int pe);                      \
+#define SHMEM_DECLARE_(S)                                                                 \
+  SHMEM_API void SHMEM_FN(put##S)(void *dest, const void *source, size_t nelems, int pe); \
   SHMEM_API void SHMEM_FN(ctx_put##S)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 SHMEM_FOR_SIZES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
@@ -36,15 +36,15 @@ SHMEM_API void SHMEM_FN(putmem)(void *dest, const void *source, size_t nelems, i
 SHMEM_API void SHMEM_FN(ctx_putmem)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
 /// Copies `nelems` elements from `source` on PE `pe` to the local `dest`; complete on return.
-#define SHMEM_DECLARE_(N, T)                                                                                \
-  SHMEM_API void SHMEM_FN(N##_get)(T *dest, const T *source, size_t nelems, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                         \
+  SHMEM_API void SHMEM_FN(N##_get)(T *dest, const T *source, size_t nelems, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_get)(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// shmem_get of elements of S bits.
-#define SHMEM_DECLARE_(S)                                                                                      \
-  SHMEM_API void SHMEM_FN(get##S)(void *dest, const void *source, size_t nelems, int pe);                      \
+#define SHMEM_DECLARE_(S)                                                                 \
+  SHMEM_API void SHMEM_FN(get##S)(void *dest, const void *source, size_t nelems, int pe); \
   SHMEM_API void SHMEM_FN(ctx_get##S)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 SHMEM_FOR_SIZES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
@@ -54,31 +54,31 @@ SHMEM_API void SHMEM_FN(getmem)(void *dest, const void *source, size_t nelems, i
 SHMEM_API void SHMEM_FN(ctx_getmem)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
 /// Writes one element to `dest` on PE `pe`; there after shmem_quiet or a barrier.
-#define SHMEM_DECLARE_(N, T)                                                       \
-  SHMEM_API void SHMEM_FN(N##_p)(T *dest, T value, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                \
+  SHMEM_API void SHMEM_FN(N##_p)(T *dest, T value, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_p)(shmem_ctx_t ctx, T *dest, T value, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Returns the element at `source` on PE `pe`.
-#define SHMEM_DECLARE_(N, T)                                                   \
-  SHMEM_API T SHMEM_FN(N##_g)(const T *source, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                            \
+  SHMEM_API T SHMEM_FN(N##_g)(const T *source, int pe); \
   SHMEM_API T SHMEM_FN(ctx_##N##_g)(shmem_ctx_t ctx, const T *source, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// shmem_put that returns at once: the source may be reused, and the data is at its destination, after shmem_quiet.
-#define SHMEM_DECLARE_(N, T)                                                                                    \
-  SHMEM_API void SHMEM_FN(N##_put_nbi)(T *dest, const T *source, size_t nelems, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                             \
+  SHMEM_API void SHMEM_FN(N##_put_nbi)(T *dest, const T *source, size_t nelems, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_put_nbi)(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// shmem_put_nbi of elements of S bits.
-#define SHMEM_DECLARE_(S)                                                                                       \
-  SHMEM_API void SHMEM_FN(put##S##_nbi)(void *dest, const void *source, size_t nelems, int pe);                 \
-  SHMEM_API void SHMEM_FN(ctx_put##S##_nbi)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int \
-      pe);
+#define SHMEM_DECLARE_(S)                                                                                   \
+  SHMEM_API void SHMEM_FN(put##S##_nbi)(void *dest, const void *source, size_t nelems, int pe);             \
+  SHMEM_API void SHMEM_FN(ctx_put##S##_nbi)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, \
+      int pe);
 SHMEM_FOR_SIZES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
@@ -87,17 +87,17 @@ SHMEM_API void SHMEM_FN(putmem_nbi)(void *dest, const void *source, size_t nelem
 SHMEM_API void SHMEM_FN(ctx_putmem_nbi)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
 /// shmem_get that returns at once: `dest` holds the data after shmem_quiet.
-#define SHMEM_DECLARE_(N, T)                                                                                    \
-  SHMEM_API void SHMEM_FN(N##_get_nbi)(T *dest, const T *source, size_t nelems, int pe);                        \
+#define SHMEM_DECLARE_(N, T)                                                             \
+  SHMEM_API void SHMEM_FN(N##_get_nbi)(T *dest, const T *source, size_t nelems, int pe); \
   SHMEM_API void SHMEM_FN(ctx_##N##_get_nbi)(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// shmem_get_nbi of elements of S bits.
-#define SHMEM_DECLARE_(S)                                                                                       \
-  SHMEM_API void SHMEM_FN(get##S##_nbi)(void *dest, const void *source, size_t nelems, int pe);                 \
-  SHMEM_API void SHMEM_FN(ctx_get##S##_nbi)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int \
-      pe);
+#define SHMEM_DECLARE_(S)                                                                                   \
+  SHMEM_API void SHMEM_FN(get##S##_nbi)(void *dest, const void *source, size_t nelems, int pe);             \
+  SHMEM_API void SHMEM_FN(ctx_get##S##_nbi)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, \
+      int pe);
 SHMEM_FOR_SIZES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 

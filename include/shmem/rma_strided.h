@@ -13,11 +13,11 @@
 #include <shmem/begin.h>
 
 /// Element i of `nelems` goes from source[i * sst], local, to dest[i * dst] on PE `pe`.
-#define SHMEM_DECLARE_(N, T)                                                                                   \
-  SHMEM_API void SHMEM_FN(N##_iput)(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int \
-      pe);                                                                                                     \
-  SHMEM_API void SHMEM_FN(ctx_##N##_iput)(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t  \
-      sst, size_t nelems, int pe);
+#define SHMEM_DECLARE_(N, T)                                                                                       \
+  SHMEM_API void SHMEM_FN(N##_iput)(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,         \
+      int pe);                                                                                                     \
+  SHMEM_API void SHMEM_FN(ctx_##N##_iput)(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
+      size_t nelems, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
@@ -31,11 +31,11 @@ SHMEM_FOR_SIZES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Element i of `nelems` comes from source[i * sst] on PE `pe` to the local dest[i * dst].
-#define SHMEM_DECLARE_(N, T)                                                                                   \
-  SHMEM_API void SHMEM_FN(N##_iget)(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int \
-      pe);                                                                                                     \
-  SHMEM_API void SHMEM_FN(ctx_##N##_iget)(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t  \
-      sst, size_t nelems, int pe);
+#define SHMEM_DECLARE_(N, T)                                                                                       \
+  SHMEM_API void SHMEM_FN(N##_iget)(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,         \
+      int pe);                                                                                                     \
+  SHMEM_API void SHMEM_FN(ctx_##N##_iget)(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
+      size_t nelems, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
@@ -50,11 +50,11 @@ SHMEM_FOR_SIZES(SHMEM_DECLARE_)
 
 /// Puts `nblocks` blocks of `bsize` adjacent elements; block i goes from source + i * sst to dest + i * dst on PE
 /// `pe`. Strides are in elements, between the starts of blocks, and at least `bsize`.
-#define SHMEM_DECLARE_(N, T)                                                                                   \
-  SHMEM_API void SHMEM_FN(N##_ibput)(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,     \
-      size_t nblocks, int pe);                                                                                 \
-  SHMEM_API void SHMEM_FN(ctx_##N##_ibput)(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t \
-      sst, size_t bsize, size_t nblocks, int pe);
+#define SHMEM_DECLARE_(N, T)                                                                                        \
+  SHMEM_API void SHMEM_FN(N##_ibput)(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,          \
+      size_t nblocks, int pe);                                                                                      \
+  SHMEM_API void SHMEM_FN(ctx_##N##_ibput)(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
+      size_t bsize, size_t nblocks, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
@@ -68,11 +68,11 @@ SHMEM_FOR_SIZES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Gets `nblocks` blocks of `bsize` adjacent elements; the mirror image of shmem_ibput.
-#define SHMEM_DECLARE_(N, T)                                                                                   \
-  SHMEM_API void SHMEM_FN(N##_ibget)(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,     \
-      size_t nblocks, int pe);                                                                                 \
-  SHMEM_API void SHMEM_FN(ctx_##N##_ibget)(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t \
-      sst, size_t bsize, size_t nblocks, int pe);
+#define SHMEM_DECLARE_(N, T)                                                                                        \
+  SHMEM_API void SHMEM_FN(N##_ibget)(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,          \
+      size_t nblocks, int pe);                                                                                      \
+  SHMEM_API void SHMEM_FN(ctx_##N##_ibget)(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, \
+      size_t bsize, size_t nblocks, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 

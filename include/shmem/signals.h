@@ -15,10 +15,10 @@
 #include <shmem/begin.h>
 
 /// Copies `nelems` elements to `dest` on PE `pe`, then updates the signal there. On return the source may be reused.
-#define SHMEM_DECLARE_(N, T)                                                                                    \
-  SHMEM_API void SHMEM_FN(N##_put_signal)(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t \
-      signal, int sig_op, int pe);                                                                              \
-  SHMEM_API void SHMEM_FN(ctx_##N##_put_signal)(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems,       \
+#define SHMEM_DECLARE_(N, T)                                                                              \
+  SHMEM_API void SHMEM_FN(N##_put_signal)(T *dest, const T *source, size_t nelems, uint64_t *sig_addr,    \
+      uint64_t signal, int sig_op, int pe);                                                               \
+  SHMEM_API void SHMEM_FN(ctx_##N##_put_signal)(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, \
       uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
@@ -33,10 +33,10 @@ SHMEM_FOR_SIZES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// shmem_put_signal of `nelems` bytes.
-SHMEM_API void SHMEM_FN(putmem_signal)(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t
-    signal, int sig_op, int pe);
-SHMEM_API void SHMEM_FN(ctx_putmem_signal)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t
-    *sig_addr, uint64_t signal, int sig_op, int pe);
+SHMEM_API void SHMEM_FN(putmem_signal)(void *dest, const void *source, size_t nelems, uint64_t *sig_addr,
+    uint64_t signal, int sig_op, int pe);
+SHMEM_API void SHMEM_FN(ctx_putmem_signal)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems,
+    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
 /// shmem_put_signal that returns at once: the source may be reused after shmem_quiet.
 #define SHMEM_DECLARE_(N, T)                                                                                  \
@@ -48,17 +48,17 @@ SHMEM_FOR_RMA_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// shmem_put_signal_nbi of elements of S bits.
-#define SHMEM_DECLARE_(S)                                                                                  \
-  SHMEM_API void SHMEM_FN(put##S##_signal_nbi)(void *dest, const void *source, size_t nelems, uint64_t     \
-      *sig_addr, uint64_t signal, int sig_op, int pe);                                                     \
-  SHMEM_API void SHMEM_FN(ctx_put##S##_signal_nbi)(shmem_ctx_t ctx, void *dest, const void *source, size_t \
-      nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+#define SHMEM_DECLARE_(S)                                                                                          \
+  SHMEM_API void SHMEM_FN(put##S##_signal_nbi)(void *dest, const void *source, size_t nelems, uint64_t *sig_addr,  \
+      uint64_t signal, int sig_op, int pe);                                                                        \
+  SHMEM_API void SHMEM_FN(ctx_put##S##_signal_nbi)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, \
+      uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 SHMEM_FOR_SIZES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// shmem_put_signal_nbi of `nelems` bytes.
-SHMEM_API void SHMEM_FN(putmem_signal_nbi)(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t
-    signal, int sig_op, int pe);
+SHMEM_API void SHMEM_FN(putmem_signal_nbi)(void *dest, const void *source, size_t nelems, uint64_t *sig_addr,
+    uint64_t signal, int sig_op, int pe);
 SHMEM_API void SHMEM_FN(ctx_putmem_signal_nbi)(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems,
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 

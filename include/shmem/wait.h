@@ -18,23 +18,21 @@
 #include <shmem/begin.h>
 
 /// Waits until `*ivar` fulfils the comparison with `cmp_value`.
-#define SHMEM_DECLARE_(N, T)                                              \
+#define SHMEM_DECLARE_(N, T) \
   SHMEM_API void SHMEM_FN(N##_wait_until)(T *ivar, int cmp, T cmp_value);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Waits until every chosen element fulfils the comparison. Returns at once for an empty set.
-#define SHMEM_DECLARE_(N, T)                                                                         \
-  SHMEM_API void SHMEM_FN(N##_wait_until_all)(T *ivars, size_t nelems, const int *status, int cmp, T \
-      cmp_value);
+#define SHMEM_DECLARE_(N, T) \
+  SHMEM_API void SHMEM_FN(N##_wait_until_all)(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Waits until a chosen element fulfils the comparison and returns its index; SIZE_MAX for an empty set. Repeated
 /// calls are fair: no ready element is passed over for ever.
-#define SHMEM_DECLARE_(N, T)                                                                           \
-  SHMEM_API size_t SHMEM_FN(N##_wait_until_any)(T *ivars, size_t nelems, const int *status, int cmp, T \
-      cmp_value);
+#define SHMEM_DECLARE_(N, T) \
+  SHMEM_API size_t SHMEM_FN(N##_wait_until_any)(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
@@ -47,9 +45,9 @@ SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_wait_until_all, comparing element i with cmp_values[i].
-#define SHMEM_DECLARE_(N, T)                                                                                    \
-  SHMEM_API void SHMEM_FN(N##_wait_until_all_vector)(T *ivars, size_t nelems, const int *status, int cmp, const \
-      T *cmp_values);
+#define SHMEM_DECLARE_(N, T)                                                                              \
+  SHMEM_API void SHMEM_FN(N##_wait_until_all_vector)(T *ivars, size_t nelems, const int *status, int cmp, \
+      const T *cmp_values);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
@@ -61,49 +59,49 @@ SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_wait_until_some, comparing element i with cmp_values[i].
-#define SHMEM_DECLARE_(N, T)                                                                                \
-  SHMEM_API size_t SHMEM_FN(N##_wait_until_some_vector)(T *ivars, size_t nelems, size_t *indices, const int \
-      *status, int cmp, const T *cmp_values);
+#define SHMEM_DECLARE_(N, T)                                                                      \
+  SHMEM_API size_t SHMEM_FN(N##_wait_until_some_vector)(T *ivars, size_t nelems, size_t *indices, \
+      const int *status, int cmp, const T *cmp_values);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// 1 if `*ivar` fulfils the comparison with `cmp_value`, else 0.
-#define SHMEM_DECLARE_(N, T)                                       \
+#define SHMEM_DECLARE_(N, T) \
   SHMEM_API int SHMEM_FN(N##_test)(T *ivar, int cmp, T cmp_value);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// 1 if every chosen element fulfils the comparison, else 0; 1 for an empty set.
-#define SHMEM_DECLARE_(N, T)                                                                              \
+#define SHMEM_DECLARE_(N, T) \
   SHMEM_API int SHMEM_FN(N##_test_all)(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// The index of a chosen element that fulfils the comparison, or SIZE_MAX if none does. Repeated calls are fair.
-#define SHMEM_DECLARE_(N, T)                                                                                 \
+#define SHMEM_DECLARE_(N, T) \
   SHMEM_API size_t SHMEM_FN(N##_test_any)(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// Writes the indices of all chosen elements that fulfil the comparison to `indices` (room for `nelems`), returns how
 /// many.
-#define SHMEM_DECLARE_(N, T)                                                                                \
-  SHMEM_API size_t SHMEM_FN(N##_test_some)(T *ivars, size_t nelems, size_t *indices, const int *status, int \
-      cmp, T cmp_value);
+#define SHMEM_DECLARE_(N, T)                                                                                     \
+  SHMEM_API size_t SHMEM_FN(N##_test_some)(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, \
+      T cmp_value);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_test_all, comparing element i with cmp_values[i].
-#define SHMEM_DECLARE_(N, T)                                                                               \
-  SHMEM_API int SHMEM_FN(N##_test_all_vector)(T *ivars, size_t nelems, const int *status, int cmp, const T \
-      *cmp_values);
+#define SHMEM_DECLARE_(N, T)                                                                       \
+  SHMEM_API int SHMEM_FN(N##_test_all_vector)(T *ivars, size_t nelems, const int *status, int cmp, \
+      const T *cmp_values);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
 /// As shmem_test_any, comparing element i with cmp_values[i].
-#define SHMEM_DECLARE_(N, T)                                                                                  \
-  SHMEM_API size_t SHMEM_FN(N##_test_any_vector)(T *ivars, size_t nelems, const int *status, int cmp, const T \
-      *cmp_values);
+#define SHMEM_DECLARE_(N, T)                                                                          \
+  SHMEM_API size_t SHMEM_FN(N##_test_any_vector)(T *ivars, size_t nelems, const int *status, int cmp, \
+      const T *cmp_values);
 SHMEM_FOR_P2P_TYPES(SHMEM_DECLARE_)
 #undef SHMEM_DECLARE_
 
