@@ -3,7 +3,7 @@
 /// Contexts: domains of ordering and completion. OpenSHMEM 1.6, section "Communication Management Routines".
 ///
 /// A context belongs to the PE that made it; creation and destruction are local. Operations on SHMEM_CTX_INVALID end
-/// the job with a message, except where said otherwise.
+/// the job with a message, except where said otherwise; so do option and mask bits that have no meaning.
 #include <shmem/constants.h>
 
 #if !defined(SHMEM_CONTEXTS_H) || defined(SHMEM_DECLARE_PSHMEM)
