@@ -76,12 +76,23 @@ void StoreServer::collect(int pe, Frame frame) {
     return break_off(pe, strf("malformed frame: %s of %zu bytes", name, frame.payload.size()));
   for (size_t other = 0; other < clients_.size(); ++other) {
     const auto& asked = clients_[other].request;
-    if (asked && asked->type != frame.type)
-      return break_off(pe, strf("it asks for %s while PE %zu asks for %s: the PEs do not run the same program, or not the same "
-                                "version of the library", name, other, store::name_of(asked->type)));
+    if (asked && asked->type != frame.type) return mismatch(pe, name, store::name_of(asked->type));
   }
   client.request = std::move(frame);
   if (++waiting_ == clients_.size()) answer_all();
+}
+
+/// Nobody can be served any more: not even those who asked for the same thing.
+void StoreServer::mismatch(int pe, const char* asked, const char* others) {
+  const std::string text = strf("it asks for %s while other PEs ask for %s: the PEs do not run the same program, or not the same "
+                                "version of the library", asked, others);
+  for (size_t other = 0; other < clients_.size(); ++other) {
+    if (!clients_[other].request) continue;
+    clients_[other].request.reset();
+    refuse(static_cast<int>(other), static_cast<int>(Code::peer), strf("PE %d: %s", pe, text.c_str()));
+  }
+  waiting_ = 0;
+  break_off(pe, text);
 }
 
 /// Everyone has asked, for the same thing.

@@ -52,6 +52,7 @@ class StoreServer final {
   void take(int pe, store::Frame frame);
   void hello(int pe, const store::Frame& frame);
   void collect(int pe, store::Frame frame);
+  void mismatch(int pe, const char* asked, const char* others);
   void answer_all();
   void refuse(int pe, int code, const std::string& text);
   void break_off(int pe, const std::string& text);
