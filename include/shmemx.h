@@ -81,7 +81,7 @@ SHMEM_API void shmemx_ctx_putmem_batch(shmem_ctx_t ctx, const shmemx_block_t *bl
 SHMEM_API void shmemx_getmem_batch(const shmemx_block_t *blocks, size_t nblocks, int pe);
 SHMEM_API void shmemx_ctx_getmem_batch(shmem_ctx_t ctx, const shmemx_block_t *blocks, size_t nblocks, int pe);
 
-/* ---- Further heaps ---- */
+/* ---- Further heaps: an invalid handle ends the job with a message, except where said otherwise ---- */
 
 /// A symmetric heap beside the default one, that only the members of its team can reach.
 typedef struct shmemx_heap_handle *shmemx_heap_t;
@@ -92,22 +92,22 @@ typedef struct shmemx_heap_handle *shmemx_heap_t;
 /// What a new heap is to be.
 typedef struct {
   size_t size;       /**< bytes on each PE */
-  size_t alignment;  /**< of its start, in bytes: a power of two, or 0 for that of a page */
+  size_t alignment;  /**< least of its objects, in bytes: a power of two up to 2 MiB; 0 for 64 */
   shmem_team_t team; /**< its members */
 } shmemx_heap_attr_t;
 
 /// Makes a heap, collectively over `attr->team`, with equal attributes. Returns 0; nonzero, with SHMEMX_HEAP_INVALID
 /// on all members alike, if the attributes are illegal or there is no room.
 SHMEM_API int shmemx_heap_create(const shmemx_heap_attr_t *attr, shmemx_heap_t *heap);
-/// As shmem_malloc, shmem_align and shmem_free in `heap`, collectively over its team. NULL for SHMEMX_HEAP_INVALID.
+/// As shmem_malloc, shmem_align and shmem_free in `heap`, collectively over its team; any power of two aligns.
 SHMEM_API void *shmemx_heap_malloc(shmemx_heap_t heap, size_t size);
 SHMEM_API void *shmemx_heap_align(shmemx_heap_t heap, size_t alignment, size_t size);
 SHMEM_API void shmemx_heap_free(shmemx_heap_t heap, void *ptr);
 /// Ends a heap with all its objects, collectively over its team. A no-op for SHMEMX_HEAP_INVALID.
 SHMEM_API void shmemx_heap_destroy(shmemx_heap_t heap);
-/// The heap's size on each PE, in bytes; 0 for SHMEMX_HEAP_INVALID.
+/// The heap's size on each PE, in bytes.
 SHMEM_API size_t shmemx_heap_size(shmemx_heap_t heap);
-/// The bytes of it that live objects take, with their padding; 0 for SHMEMX_HEAP_INVALID.
+/// The bytes of it that live objects take, with their padding.
 SHMEM_API size_t shmemx_heap_used(shmemx_heap_t heap);
 
 #ifdef __cplusplus

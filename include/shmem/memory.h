@@ -14,7 +14,7 @@
 #endif
 #include <shmem/begin.h>
 
-/// `size` bytes, aligned for any type (16). NULL if `size` is 0 (no synchronization then) or the heap is exhausted.
+/// `size` bytes, aligned to 64. NULL if `size` is 0 (no synchronization then) or the heap is exhausted.
 /// Ends with a barrier.
 SHMEM_API void *SHMEM_FN(malloc)(size_t size);
 
