@@ -97,5 +97,5 @@ if [ "$tests" = on ]; then target=all; fi
 cmake --build "$build" -j "$jobs" --target $target
 
 say "Installing into $prefix"
-CMAKE_INSTALL_MESSAGE=NEVER cmake --install "$build" --prefix "$prefix" | grep -v -e '-- Up-to-date:' -e '-- Installing:' || true
+cmake --install "$build" --prefix "$prefix" >/dev/null
 echo "Done. Next:  source '$prefix/set_env.sh'"
