@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts, waiting, atomics, locks, meetings of two and semaphores.
+#include <atomic>
+#include <random>
+
+#include "base/clock.hpp"
+#include "comm/atomics.hpp"
+#include "comm/lock.hpp"
+#include "comm/wait_set.hpp"
+#include "thread_job.hpp"
+
+namespace shoal::test {
+namespace {
+
+TEST(Context, PutsAndGetsReachEveryPeerAndNothingElse) {
+  run_job(4, {}, [](Job& job) {
+    int* words = allocate<int>(job, 16);
+    for (int i = 0; i < 16; ++i) words[i] = -1;
+    barrier(job);
+    const int right = (job.me() + 1) % 4;
+    const int values[3] = {job.me(), 10 + job.me(), 20 + job.me()};
+    job.world().put(words + 4, values, sizeof values, right, "test");
+    job.world().p(words + 9, 100 + job.me(), right, "test");
+    barrier(job);
+    const int left = (job.me() + 3) % 4;
+    for (int i = 0; i < 16; ++i) {
+      const int expected = i >= 4 && i < 7 ? left + 10 * (i - 4) : i == 9 ? 100 + left : -1;
+      ASSERT_EQ(words[i], expected) << "word " << i;
+    }
+    int back[3] = {};
+    job.world().get(back, words + 4, sizeof back, right, "test");
+    EXPECT_EQ(back[2], values[2]);
+    EXPECT_EQ(job.world().g(words + 9, right, "test"), 100 + job.me());
+    barrier(job);
+  });
+}
+
+TEST(Context, NothingToCopyIsNoAccessWhateverTheAddress) {
+  run_job(2, {}, [](Job& job) {
+    job.world().put(nullptr, nullptr, 0, 1, "test");
+    job.world().get(nullptr, nullptr, 0, 0, "test");
+    job.world().put_strided(nullptr, nullptr, 1, 1, 1, 0, 4, 1, "test");
+    job.world().get_strided(nullptr, nullptr, 1, 1, 0, 5, 4, 1, "test");
+  });
+}
+
+TEST(Wait, EveryWayOfUpdatingWakesASleeper) {
+  // Each round the waiter is given time to fall asleep (it publishes that it left its spin phase), then is woken another way.
+  run_job(2, {}, [](Job& job) {
+    std::uint64_t* word = allocate<std::uint64_t>(job, 1);
+    *word = 0;
+    barrier(job);
+    Doorbell& sleeper = job.world().domain().controls[1].doorbell();
+    for (std::uint64_t round = 1; round <= 40; ++round) {
+      if (job.me() == 1) {
+        EXPECT_EQ(wait_until(job.world(), word, SHMEM_CMP_EQ, round, "test"), round);
+      } else {
+        const std::uint64_t deadline = now_ns() + 5'000'000'000;
+        while (sleeper.user_sleepers.load() == 0 && now_ns() < deadline) std::this_thread::yield();
+        ASSERT_LT(now_ns(), deadline) << "the waiter never slept";
+        switch (round % 5) {
+          case 0: job.world().p(word, round, 1, "test"); break;  // no bell: the bound wakes it
+          case 1: job.world().put(word, &round, sizeof round, 1, "test"); job.world().quiet(); break;
+          case 2: atomic_update<Swap>(job.world(), word, round, 1, "test"); break;
+          case 3: job.world().signal(word, round, SHMEM_SIGNAL_SET, 1, "test"); break;
+          default: job.world().signal(word, 1, SHMEM_SIGNAL_ADD, 1, "test"); break;
+        }
+      }
+      barrier(job);
+    }
+  });
+}
+
+TEST(Wait, NoWakeUpIsLostInAMillionHandovers) {
+  run_job(2, {"SHOAL_SPIN=0"}, [](Job& job) {
+    std::uint64_t* word = allocate<std::uint64_t>(job, 1);
+    *word = 0;
+    barrier(job);
+    const int other = 1 - job.me();
+    const std::uint64_t start = now_ns();
+    for (std::uint64_t i = 1; i <= 20'000; ++i) {
+      if (job.me() == 0) job.world().signal(word, i, SHMEM_SIGNAL_SET, other, "test");
+      wait_until(job.world(), word, SHMEM_CMP_GE, i, "test");
+      if (job.me() == 1) job.world().signal(word, i, SHMEM_SIGNAL_SET, other, "test");
+    }
+    // A lost wake-up costs a bound of up to a millisecond each; all of them together would take 20 s.
+    EXPECT_LT(now_ns() - start, 15'000'000'000u);
+    barrier(job);
+  });
+}
+
+TEST(Wait, PublishesTheCallOnceItStopsSpinning) {
+  StatusMapping status = StatusMapping::create(1);
+  LocalWorld world(1);
+  JobSetup setup;
+  setup.bootstrap = world.join(0);
+  setup.options = options_with({"SHMEM_SYMMETRIC_SIZE=1m"});
+  setup.status = &status;
+  auto job = Job::start(std::move(setup));
+  long* word = allocate<long>(*job, 1);
+  *word = 0;
+  std::thread waiter([&] { wait_until(job->world(), word, SHMEM_CMP_GE, 7L, "shmem_long_wait_until"); });
+  const std::uint64_t deadline = now_ns() + 5'000'000'000;
+  while (read_status(*status.record(0)).phase != Phase::waiting && now_ns() < deadline) std::this_thread::yield();
+  const Status seen = read_status(*status.record(0));
+  std::atomic_ref<long>(*word).store(7);
+  waiter.join();
+  EXPECT_EQ(seen.call, "shmem_long_wait_until");
+  EXPECT_EQ(seen.detail, strf("1 words from %p, >= 7", static_cast<void*>(word)));
+  EXPECT_EQ(read_status(*status.record(0)).phase, Phase::running);
+  job->stop();
+}
+
+TEST(Locks, ExcludeEachOther) {
+  run_job(5, {}, [](Job& job) {
+    long* locks = allocate<long>(job, 3);
+    long* counters = allocate<long>(job, 3);  // plain: only the lock protects them
+    for (int i = 0; i < 3; ++i) locks[i] = counters[i] = 0;
+    barrier(job);
+    std::mt19937 random(static_cast<unsigned>(job.me()));
+    for (int i = 0; i < 600; ++i) {
+      const int which = static_cast<int>(random() % 3);
+      if (random() % 4 == 0) {
+        while (test_lock(job.world(), locks + which, "test") != 0) std::this_thread::yield();
+      } else {
+        set_lock(job.world(), locks + which, "test");
+      }
+      long* shared = reinterpret_cast<long*>(job.world().at(counters + which, sizeof(long), 0, "test"));
+      *shared = *shared + 1;
+      clear_lock(job.world(), locks + which, "test");
+    }
+    barrier(job);
+    const long counted = counters[0] + counters[1] + counters[2];
+    EXPECT_EQ(counted, job.me() == 0 ? 5 * 600 : 0);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(locks[i], 0) << "a free lock is all zero";
+    barrier(job);
+  });
+}
+
+TEST(PairSync, OrdersWhatEitherDidBefore) {
+  for (const char* start : {"SHOAL_COUNTER_START=0", "SHOAL_COUNTER_START=-2"})
+    run_job(4, {start}, [](Job& job) {
+      int* words = allocate<int>(job, 4);
+      barrier(job);
+      for (int round = 1; round <= 200; ++round)
+        for (int distance = 1; distance < 4; ++distance) {
+          const int partner = job.me() ^ distance;
+          *reinterpret_cast<int*>(job.world().at(words + job.me(), sizeof(int), partner, "test")) = round;
+          job.pair_sync().meet(job.world(), partner, "test");
+          ASSERT_EQ(words[partner], round);
+          job.pair_sync().meet(job.world(), partner, "test");
+        }
+    });
+}
+
+TEST(Semaphores, HandOutExactlyWhatWasPosted) {
+  std::atomic<int> taken{0};
+  run_job(4, {}, [&](Job& job) {
+    std::int64_t* count = allocate<std::int64_t>(job, 1);
+    *count = 0;
+    barrier(job);
+    if (job.me() == 0) {
+      for (int i = 0; i < 300; ++i) atomic_update<FetchAdd>(job.world(), count, std::int64_t{1}, 2, "test");
+    } else {
+      for (int i = 0; i < 100; ++i) {
+        semaphore_wait(job.world(), count, 2, "test");
+        taken.fetch_add(1);
+      }
+    }
+    barrier(job);
+    EXPECT_FALSE(semaphore_try(job.world(), count, 2, "test"));
+    barrier(job);
+  });
+  EXPECT_EQ(taken.load(), 300);
+}
+
+}  // namespace
+}  // namespace shoal::test

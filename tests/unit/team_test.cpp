@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <random>
+
+#include "thread_job.hpp"
+
+namespace shoal::test {
+namespace {
+
+TEST(Triplet, AcceptsWhatNamesDistinctMembersWithoutWrapAround) {
+  for (int n = 1; n <= 6; ++n)
+    for (int start = -2; start <= n + 1; ++start)
+      for (int stride = -n - 1; stride <= n + 1; ++stride)
+        for (int size = -1; size <= n + 1; ++size) {
+          bool legal = size >= 1 && size <= n && start >= 0 && start < n;
+          for (int i = 0; legal && i < size; ++i) {
+            const int member = start + i * stride;
+            legal = member >= 0 && member < n && (i == 0 || stride != 0);
+          }
+          EXPECT_EQ(valid_triplet(start, stride, size, n), legal) << start << " " << stride << " " << size << " of " << n;
+        }
+}
+
+TEST(Team, RandomSplitsOfSplitsAgreeWithAModel) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(strf("seed %u", seed));
+  run_job(6, {}, [&](Job& job) {
+    for (unsigned round = 0; round < 60; ++round) {
+      std::mt19937 random(seed + round);  // the same on all PEs: they draw the same program
+      std::vector<std::vector<int>> model{{0, 1, 2, 3, 4, 5}};
+      std::vector<std::unique_ptr<Team>> teams;
+      Team* parent = &job.world_team();
+      for (int depth = 0; depth < 3 && parent != nullptr; ++depth) {
+        const std::vector<int> from = model.back();
+        const int n = static_cast<int>(from.size());
+        const int start = static_cast<int>(random() % static_cast<unsigned>(n)), stride = static_cast<int>(random() % 5) - 2,
+                  size = 1 + static_cast<int>(random() % static_cast<unsigned>(n));
+        bool ok = false;
+        auto team = parent->split_strided(start, stride, size, 0, "test", ok);
+        ASSERT_EQ(ok, valid_triplet(start, stride, size, n));
+        if (!ok) continue;
+        std::vector<int> members;
+        for (int i = 0; i < size; ++i) members.push_back(from[static_cast<size_t>(start + i * stride)]);
+        const auto mine = std::find(members.begin(), members.end(), job.me());
+        ASSERT_EQ(team != nullptr, mine != members.end());
+        if (team == nullptr) break;
+        ASSERT_EQ(team->size(), size);
+        ASSERT_EQ(team->rank(), mine - members.begin());
+        for (int i = 0; i < size; ++i) ASSERT_EQ(team->world_pe(i), members[static_cast<size_t>(i)]);
+        team->sync("test");
+        model.push_back(members);
+        teams.push_back(std::move(team));
+        parent = teams.back().get();
+      }
+      while (!teams.empty()) {
+        teams.back()->sync("test");
+        teams.pop_back();
+      }
+      barrier(job);
+    }
+  });
+}
+
+TEST(Team, SlotsRunOutOnAllAlikeAndAreReused) {
+  run_job(3, {}, [](Job& job) {
+    for (int round = 0; round < 2; ++round) {
+      std::vector<std::unique_ptr<Team>> teams;
+      for (bool ok = true; ok;) {
+        auto team = job.world_team().split_strided(0, 1, 3, 0, "test", ok);
+        EXPECT_EQ(ok, team != nullptr);
+        if (ok) teams.push_back(std::move(team));
+      }
+      EXPECT_EQ(teams.size(), static_cast<size_t>(kTeamSlots - 2));
+      EXPECT_GE(teams.size(), 1024u);
+      teams.back()->sync("test");
+      for (auto& team : teams) team->sync("test");
+      barrier(job);
+    }
+  });
+}
+
+TEST(Team, DisjointTeamsOfOneSplitWorkAtTheSameTime) {
+  run_job(8, {}, [](Job& job) {
+    std::vector<int> mine;
+    for (int pe = job.me() % 2; pe < 8; pe += 2) mine.push_back(pe);
+    bool ok = false;
+    auto team = job.world_team().split(mine, 0, "test", ok);
+    ASSERT_TRUE(ok);
+    int* word = allocate<int>(job, 1);
+    *word = 0;
+    barrier(job);
+    for (int i = 1; i <= 200; ++i) {
+      const int right = team->world_pe((team->rank() + 1) % team->size());
+      *reinterpret_cast<int*>(job.world().at(word, sizeof(int), right, "test")) = i;
+      team->sync("test");
+      ASSERT_EQ(*word, i);
+      team->sync("test");
+    }
+    barrier(job);
+  });
+}
+
+TEST(SymmetricHeap, GivesEqualOffsetsAndSurvivesExhaustion) {
+  run_job(3, {}, [](Job& job) {
+    std::uintptr_t* offsets = allocate<std::uintptr_t>(job, 64);
+    const auto base = reinterpret_cast<std::uintptr_t>(offsets);
+    std::vector<void*> blocks;
+    for (int i = 0; i < 50; ++i) {
+      blocks.push_back(allocate<char>(job, static_cast<size_t>(1 + i * 37)));
+      offsets[i] = reinterpret_cast<std::uintptr_t>(blocks.back()) - base;
+    }
+    EXPECT_EQ(allocate<char>(job, std::size_t{1} << 40), nullptr);
+    EXPECT_EQ(allocate<char>(job, SIZE_MAX - 5), nullptr);
+    barrier(job);
+    for (int i = 0; i < 50; ++i)
+      EXPECT_EQ(job.world().g(offsets + i, (job.me() + 1) % 3, "test"), offsets[i]);
+    for (void* block : blocks) job.heap().free(job.world_team(), block, "test");
+    EXPECT_NE(allocate<char>(job, 4 << 20), nullptr);
+  });
+}
+
+}  // namespace
+}  // namespace shoal::test
