@@ -44,4 +44,5 @@ bash "$root/scripts/build.sh" "${build_options[@]}"
 say "PageRank on $pes PEs"
 status=0
 "$root/install/bin/shoalrun" -n "$pes" "$root/install/lib/shoal/examples/pagerank" "$@" || status=$?
-[ $status = 0 ] || fail "PageRank ended with status $status"
+if [ $status != 0 ]; then echo "demo.sh: PageRank ended with status $status" >&2; fi
+exit $status

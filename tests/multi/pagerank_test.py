@@ -16,6 +16,8 @@ import unittest
 SHOALRUN, PAGERANK = sys.argv[1:3]
 PE_COUNTS = (1, 2, 3, 4, 5, 8)
 DEADLINE = 120
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+EXAMPLES = ("hello", "ring", "histogram", "halo", "allreduce", "teams", "locks", "pipeline", "native", "pagerank")
 
 SAMPLE_PACKAGES = """\
 Package: app
@@ -373,6 +375,55 @@ class PageRankTest(unittest.TestCase):
         path = self.write("edges", "".join(f"{i} {(i * 7919) % 100000}\n" for i in range(100000)))
         job = self.run_job(2, path, env={"SHMEM_SYMMETRIC_SIZE": "256k"})
         self.assert_error(job, r"the symmetric heap has no room for \d+ more bytes a PE: set SHMEM_SYMMETRIC_SIZE")
+
+
+class ScriptsTest(unittest.TestCase):
+    """The command lines of the scripts that run the examples; nothing is built here."""
+
+    def run_script(self, *command):
+        return subprocess.run(["bash", os.path.join(ROOT, command[0]), *command[1:]], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE, check=False,
+                              env={**os.environ, "SHOALRUN": SHOALRUN}, encoding="utf-8")
+
+    def test_help_names_every_option(self):
+        for script, options in (("scripts/demo.sh", ("-n PES", "--no-install", "--help")),
+                                ("examples/tour.sh", ("-n PES", "--bin FOLDER", "SHOALRUN"))):
+            result = self.run_script(script, "--help")
+            self.assertEqual((result.returncode, result.stderr), (0, ""), script)
+            for option in options:
+                self.assertIn(option, result.stdout, script)
+
+    def test_bad_arguments_are_refused(self):
+        for command, status, text in (
+                (("scripts/demo.sh", "-n", "0"), 1, "demo.sh: -n 0: must be a whole number from 1 on"),
+                (("scripts/demo.sh", "-n", "4x"), 1, "demo.sh: -n 4x: must be a whole number from 1 on"),
+                (("scripts/demo.sh", "-n"), 1, "demo.sh: -n: a number of PEs is missing after it"),
+                (("examples/tour.sh", "-n", "0"), 2, "tour.sh: -n: expected a number of PEs from 1, found '0'"),
+                (("examples/tour.sh", "--bin"), 2, "tour.sh: --bin: a folder is missing after it"),
+                (("examples/tour.sh", "--bin", "/nowhere"), 2, "tour.sh: there is no built example in /nowhere"),
+                (("examples/tour.sh", "fast"), 2, "tour.sh: unknown argument 'fast'; see tour.sh --help")):
+            with self.subTest(command):
+                result = self.run_script(*command)
+                self.assertEqual((result.returncode, result.stdout, result.stderr.strip()), (status, "", text))
+
+    def test_the_tour_runs_all_examples(self):
+        bin_folder = os.path.dirname(PAGERANK)
+        result = self.run_script("examples/tour.sh", "-n", "3", "--bin", bin_folder)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result.stdout)
+        for name in EXAMPLES:
+            self.assertIn(f"== {name}, 3 PEs", result.stdout)
+        self.assertTrue(result.stdout.endswith("all examples were right\n"))
+
+    def test_the_tour_names_what_was_not_right(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, status in (("hello", 0), ("ring", 3)):
+                path = os.path.join(folder, name)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f"#!/bin/sh\nexit {status}\n")
+                os.chmod(path, 0o755)
+            result = self.run_script("examples/tour.sh", "-n", "1", "--bin", folder)
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn("tour.sh: not right: ring (status 3)", result.stderr)
 
 
 if __name__ == "__main__":
