@@ -26,20 +26,19 @@
 namespace shoal {
 namespace {
 
-// Generous, because the machine may be busy with 16 PEs on 2 cores.
-constexpr std::uint64_t kHoldDeadlineNs = 2'000'000'000;
-
 /// One contiguous part of the program's data and its place in the file.
 struct Piece {
   char* address;
   std::size_t bytes;
   std::size_t offset;
-  char* copy;  ///< a private copy that waits to be moved into place; null: none
+  std::size_t from_file;  ///< above this, pages that were never touched are zero
+  char* copy;             ///< a private copy that waits to be moved into place; null: none
 };
 
 /// What is moved. Trivial, so that uninstrumented code and fork handlers can use it.
 struct Move {
   int fd = -1;
+  int pagemap = -1;  ///< /proc/self/pagemap while a move goes on; -1: unknown
   std::size_t page = 0;
   std::size_t count = 0;
   Piece pieces[StaticRange::kMaxParts] = {};
@@ -91,6 +90,30 @@ SHOAL_UNINSTRUMENTED long read_all(int fd, char* to, std::size_t bytes, std::siz
   return 0;
 }
 
+/// Whether the page at `at` of the piece surely was never touched. Looks only at the page table: reading the page
+/// itself would enter it there, which takes seconds where a program has many gigabytes of variables. `known` keeps a
+/// block of answers.
+struct PageTable {
+  static constexpr std::size_t kBlock = 512;
+  std::size_t first = ~std::size_t{0};  ///< page number of entries[0] in the piece
+  std::uint64_t entries[kBlock];
+};
+SHOAL_UNINSTRUMENTED bool is_untouched(const Move& move, const Piece& piece, std::size_t at,
+                                       PageTable& known) noexcept {
+  if (move.pagemap < 0 || at < piece.from_file) return false;
+  const std::size_t index = at / move.page, first = index - index % PageTable::kBlock;
+  if (known.first != first) {
+    const std::size_t left = piece.bytes / move.page - first;
+    const std::size_t bytes = (left < PageTable::kBlock ? left : PageTable::kBlock) * sizeof known.entries[0];
+    const std::size_t offset =
+        (reinterpret_cast<std::uintptr_t>(piece.address) / move.page + first) * sizeof known.entries[0];
+    const long got = raw_syscall(SYS_pread64, static_cast<long>(move.pagemap), &known.entries[0], bytes, offset);
+    if (got != static_cast<long>(bytes)) return false;
+    known.first = first;
+  }
+  return known.entries[index - first] >> 62 == 0;  // bit 63: present, 62: swapped out
+}
+
 /// The file gets what the pages have. @return 0 or -errno
 SHOAL_UNINSTRUMENTED long copy_to_file(const Move& move) noexcept {
   for (std::size_t i = 0; i < move.count; ++i) {
@@ -99,9 +122,11 @@ SHOAL_UNINSTRUMENTED long copy_to_file(const Move& move) noexcept {
         raw_syscall(SYS_fallocate, static_cast<long>(move.fd),
                     static_cast<long>(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE), piece.offset, piece.bytes);
     if (error != 0) return error;
+    PageTable known;
     for (std::size_t at = 0; at < piece.bytes;) {
       std::size_t end = at;
-      while (end < piece.bytes && !is_zero(piece.address + end, move.page)) end += move.page;
+      while (end < piece.bytes && !is_untouched(move, piece, end, known) && !is_zero(piece.address + end, move.page))
+        end += move.page;
       if (const long failed = write_all(move.fd, piece.address + at, end - at, piece.offset + at); failed != 0)
         return failed;
       at = end + move.page;  // what ended the run is a page of zeros, or the end
@@ -188,7 +213,7 @@ struct Result {
 };
 
 SHOAL_UNINSTRUMENTED Result try_to_share(Move& move, ThreadHold& hold) noexcept {
-  hold.note_watched();
+  if (!hold.watched_slept()) return {Outcome::disturbed, 0};
   if (const long error = copy_to_file(move); error != 0) return {Outcome::failed, error};
   if (!hold.watched_slept()) return {Outcome::disturbed, 0};
   const long error = map_file_over(move);
@@ -199,7 +224,7 @@ SHOAL_UNINSTRUMENTED Result try_to_share(Move& move, ThreadHold& hold) noexcept 
 }
 
 SHOAL_UNINSTRUMENTED Result try_to_unshare(Move& move, ThreadHold& hold) noexcept {
-  hold.note_watched();
+  if (!hold.watched_slept()) return {Outcome::disturbed, 0};
   if (const long error = make_copies(move); error != 0) return {Outcome::failed, error};
   if (!hold.watched_slept()) {
     drop_copies(move);
@@ -216,8 +241,8 @@ SHOAL_UNINSTRUMENTED Result try_to_unshare(Move& move, ThreadHold& hold) noexcep
 
 /// Holds the threads and runs `attempt` until no watched thread disturbed it. @throws Error
 template <class F>
-void move_with_threads_held(const char* what, F attempt) {
-  ThreadHold hold(now_ns() + kHoldDeadlineNs);
+void move_with_threads_held(const char* what, std::uint64_t patience_ns, F attempt) {
+  ThreadHold hold(now_ns() + patience_ns);
   Result result = attempt(hold);
   while (result.outcome == Outcome::disturbed && !hold.expired() && hold.hold_all()) result = attempt(hold);
   hold.release();  // before anything allocates
@@ -237,7 +262,7 @@ Move plan(const StaticRange& range, int fd, std::size_t offset) {
   Move move;
   move.fd = fd;
   move.page = page_bytes();
-  const StaticRange::Part whole{0, range.bytes};
+  const StaticRange::Part whole{0, range.bytes, range.bytes};
   const StaticRange::Part* const parts = range.part_count == 0 ? &whole : range.parts;
   move.count = range.part_count == 0 ? 1 : range.part_count;
   bool valid = offset % move.page == 0 && move.count <= StaticRange::kMaxParts;
@@ -245,7 +270,7 @@ Move plan(const StaticRange& range, int fd, std::size_t offset) {
     char* const address = static_cast<char*>(range.begin) + parts[i].offset;
     valid = reinterpret_cast<std::uintptr_t>(address) % move.page == 0 && parts[i].bytes % move.page == 0 &&
             parts[i].bytes > 0 && parts[i].offset <= range.bytes && parts[i].bytes <= range.bytes - parts[i].offset;
-    move.pieces[i] = {address, parts[i].bytes, offset + parts[i].offset, nullptr};
+    move.pieces[i] = {address, parts[i].bytes, offset + parts[i].offset, parts[i].from_file, nullptr};
   }
   struct stat info {};
   if (::fstat(fd, &info) != 0) throw_errno("cannot share static data: fstat of the memory file");
@@ -297,16 +322,22 @@ __attribute__((constructor)) void register_fork_handlers() {
 
 }  // namespace
 
-StaticData::StaticData(const StaticRange& range, int fd, std::size_t offset) : range_(range) {
+StaticData::StaticData(const StaticRange& range, int fd, std::size_t offset, std::uint64_t patience_ns)
+    : range_(range), patience_ns_(patience_ns) {
   Move move = plan(range, fd, offset);
   const std::lock_guard lock(attachment.mutex);
   UniqueFd own(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
   if (!own) throw_errno("cannot share static data: another descriptor for the memory file");
   move.fd = own.get();
-  move_with_threads_held("make the program's static data symmetric",
+  // Pages that are shared already (left by a detach that failed) may be missing in this process's page table and yet
+  // have contents.
+  const UniqueFd pagemap(attachment.generation != 0 ? -1 : ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+  move.pagemap = pagemap.get();
+  move_with_threads_held("make the program's static data symmetric", patience_ns_,
                          [&](ThreadHold& hold) { return try_to_share(move, hold); });
   if (attachment.generation != 0) ::close(attachment.move.fd);  // left by a detach that failed; its pages have moved on
   attachment.move = move;
+  attachment.move.pagemap = -1;
   own.release();
   generation_ = attachment.generation = ++attachment.last_generation;
 }
@@ -314,7 +345,7 @@ StaticData::StaticData(const StaticRange& range, int fd, std::size_t offset) : r
 void StaticData::detach() {
   const std::lock_guard lock(attachment.mutex);
   if (generation_ == 0 || attachment.generation != generation_) return;
-  move_with_threads_held("move the program's static data back",
+  move_with_threads_held("move the program's static data back", patience_ns_,
                          [&](ThreadHold& hold) { return try_to_unshare(attachment.move, hold); });
   attachment.generation = generation_ = 0;
   ::close(attachment.move.fd);

@@ -31,6 +31,7 @@ struct StaticRange {
   static constexpr std::size_t kMaxParts = 8;
   struct Part {
     std::size_t offset = 0, bytes = 0;  ///< from begin; whole pages
+    std::size_t from_file = 0;          ///< so many leading bytes came from the executable; the others began as zeros
   };
   void* begin = nullptr;
   std::size_t bytes = 0;
@@ -51,11 +52,15 @@ std::string program_build_id();
 /// Static data on a memory file, from construction to detach(). At most one per process.
 class StaticData final {
  public:
+  /// How long other threads may take to stop. Generous, because the machine may be busy; none takes a millisecond
+  /// otherwise.
+  static constexpr std::uint64_t kPatienceNs = 5'000'000'000;
+
   /// Moves the pages of `range` onto `fd`, range.begin at `offset` (a multiple of the page size); whatever the file had
   /// there is replaced. The file must reach to offset + range.bytes. `fd` may be closed afterwards.
   /// @throws Error when a thread can't be held (says which, and that SHOAL_STATIC_DATA=0 does without), or the kernel
   /// refuses; the data is as it was then
-  StaticData(const StaticRange& range, int fd, std::size_t offset);
+  StaticData(const StaticRange& range, int fd, std::size_t offset, std::uint64_t patience_ns = kPatienceNs);
   StaticData(const StaticData&) = delete;
   StaticData& operator=(const StaticData&) = delete;
   /// detach(), with a line on stderr where that fails.
@@ -69,6 +74,7 @@ class StaticData final {
 
  private:
   StaticRange range_;
+  std::uint64_t patience_ns_;
   std::uint64_t generation_ = 0;  ///< of the process's attachment; 0: detached
 };
 

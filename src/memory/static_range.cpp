@@ -20,6 +20,7 @@ using Address = std::uintptr_t;
 
 struct Span {
   Address low, high;
+  Address file_end;  ///< what lies above isn't in the executable
 };
 
 struct Program {
@@ -68,8 +69,8 @@ bool needs(const Program& program, const char* library) {
 std::vector<Span> without(const std::vector<Span>& spans, Address low, Address high) {
   std::vector<Span> rest;
   for (const Span& span : spans) {
-    if (span.low < std::min(span.high, low)) rest.push_back({span.low, std::min(span.high, low)});
-    if (std::max(span.low, high) < span.high) rest.push_back({std::max(span.low, high), span.high});
+    if (span.low < std::min(span.high, low)) rest.push_back({span.low, std::min(span.high, low), span.file_end});
+    if (std::max(span.low, high) < span.high) rest.push_back({std::max(span.low, high), span.high, span.file_end});
   }
   return rest;
 }
@@ -80,7 +81,7 @@ std::vector<Span> writable_spans(const Program& program) {
   std::vector<Span> spans;
   for_each_header(program, PT_LOAD, [&](const ElfW(Phdr) & header, Address address) {
     if ((header.p_flags & PF_W) == 0 || header.p_memsz == 0) return;
-    spans.push_back({address & ~mask, (address + header.p_memsz + mask) & ~mask});
+    spans.push_back({address & ~mask, (address + header.p_memsz + mask) & ~mask, address + header.p_filesz});
   });
   // The dynamic linker protects whole pages only, rounding both ends down.
   for_each_header(program, PT_GNU_RELRO, [&](const ElfW(Phdr) & header, Address address) {
@@ -89,10 +90,12 @@ std::vector<Span> writable_spans(const Program& program) {
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.low < b.low; });
   std::vector<Span> joined;
   for (const Span& span : spans) {
-    if (!joined.empty() && span.low <= joined.back().high)
-      joined.back().high = std::max(joined.back().high, span.high);
-    else
+    if (joined.empty() || span.low > joined.back().high) {
       joined.push_back(span);
+    } else {
+      joined.back().high = std::max(joined.back().high, span.high);
+      joined.back().file_end = std::max(joined.back().file_end, span.file_end);
+    }
   }
   return joined;
 }
@@ -131,7 +134,10 @@ std::optional<StaticRange> find_static_data(const char* library) {
   StaticRange range;
   range.begin = reinterpret_cast<void*>(spans.front().low);
   range.bytes = spans.back().high - spans.front().low;
-  for (const Span& span : spans) range.parts[range.part_count++] = {span.low - spans.front().low, span.high - span.low};
+  for (const Span& span : spans) {
+    const Address file_end = std::clamp(span.file_end, span.low, span.high);
+    range.parts[range.part_count++] = {span.low - spans.front().low, span.high - span.low, file_end - span.low};
+  }
   return range;
 }
 

@@ -36,9 +36,9 @@ constexpr std::size_t kStatusBytes = 4096;
 }  // namespace
 
 struct ThreadHold::Entry {
-  std::int32_t tid;
+  std::int32_t tid;       ///< 0: it has ended; another may have its number now
   std::int32_t status;    ///< of a watched thread: its /proc status file, open; -1 of one that got the signal
-  std::uint32_t arrived;  ///< it is in the handler, or gone
+  std::uint32_t arrived;  ///< it is in the handler
   std::uint32_t unused;
   unsigned long long activity;  ///< of a watched thread: context switches when noted, or kAwake
 };
@@ -133,10 +133,10 @@ SHOAL_UNINSTRUMENTED bool read_status(int fd, char* text) noexcept {
   return state == nullptr || (*state != 'Z' && *state != 'X');
 }
 
-/// Context switches of a thread that sleeps, 0 of one that is gone (a sleeping one has had at least one), kAwake else.
+/// Context switches so far of a thread that sleeps, kAwake of one that runs or is gone.
 SHOAL_UNINSTRUMENTED unsigned long long activity_of(int fd) noexcept {
   char text[kStatusBytes];
-  if (!read_status(fd, text)) return 0;
+  if (!read_status(fd, text)) return kAwake;
   const char* const state = value_of(text, "State:");
   if (state == nullptr || (*state != 'S' && *state != 'D' && *state != 'T' && *state != 't' && *state != 'I'))
     return kAwake;
@@ -236,7 +236,7 @@ SHOAL_UNINSTRUMENTED ThreadHold::Failure ThreadHold::signal_willing() noexcept {
     const long error =
         alive ? raw_syscall(SYS_rt_tgsigqueueinfo, pid, static_cast<long>(entry.tid), static_cast<long>(signal_), &info)
               : -ESRCH;
-    if (error != 0) entry.arrived = 1;  // nobody will answer
+    if (error != 0) entry.tid = 0;  // nobody will answer
     if (error != 0 && error != -ESRCH) return {Failure::no_delivery, entry.tid, error};
   }
   return {};
@@ -266,7 +266,10 @@ SHOAL_UNINSTRUMENTED ThreadHold::Failure ThreadHold::wait_for_arrivals() noexcep
     Entry& entry = control_->entries[i];
     while (entry.status < 0 && __atomic_load_n(&entry.arrived, __ATOMIC_ACQUIRE) == 0) {
       // Signal 0 only asks whether the thread is still there: it may have ended before the signal reached it.
-      if (raw_syscall(SYS_tgkill, pid, static_cast<long>(entry.tid), 0L) == -ESRCH) break;
+      if (entry.tid == 0 || raw_syscall(SYS_tgkill, pid, static_cast<long>(entry.tid), 0L) == -ESRCH) {
+        entry.tid = 0;
+        break;
+      }
       if (expired()) return {Failure::not_stopping, entry.tid, 0};
       sleep_a_poll();
     }
@@ -278,8 +281,11 @@ SHOAL_UNINSTRUMENTED bool ThreadHold::hold_all() noexcept {
   const long tasks = raw_syscall(SYS_openat, static_cast<long>(AT_FDCWD), "/proc/self/task",
                                  static_cast<long>(O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (tasks < 0) failure_ = {Failure::no_proc, 0, tasks};
-  // A thread that wasn't held yet may have started others while we looked: until a look shows nobody new.
+  // A thread that isn't held may start others while we look. So until a look shows nobody new; and from before that
+  // last look on, the watched ones must have slept.
   for (bool found_new = true; found_new && failure_.what == Failure::none;) {
+    for (std::uint32_t i = 0; i < control_->count; ++i)
+      if (control_->entries[i].status >= 0) control_->entries[i].activity = activity_of(control_->entries[i].status);
     failure_ = meet_all(static_cast<int>(tasks), found_new);
     if (failure_.what == Failure::none) failure_ = signal_willing();
     if (failure_.what == Failure::none) failure_ = wait_for_arrivals();
@@ -290,15 +296,13 @@ SHOAL_UNINSTRUMENTED bool ThreadHold::hold_all() noexcept {
 
 SHOAL_UNINSTRUMENTED bool ThreadHold::expired() const noexcept { return monotonic_ns() > deadline_ns_; }
 
-SHOAL_UNINSTRUMENTED void ThreadHold::note_watched() noexcept {
-  for (std::uint32_t i = 0; i < control_->count; ++i)
-    if (control_->entries[i].status >= 0) control_->entries[i].activity = activity_of(control_->entries[i].status);
-}
-
 SHOAL_UNINSTRUMENTED bool ThreadHold::watched_slept() const noexcept {
   for (std::uint32_t i = 0; i < control_->count; ++i) {
     const Entry& entry = control_->entries[i];
-    if (entry.status >= 0 && (entry.activity == kAwake || activity_of(entry.status) != entry.activity)) return false;
+    if (entry.status >= 0 && (entry.activity == kAwake || activity_of(entry.status) != entry.activity)) {
+      sleep_a_poll();  // let it run
+      return false;
+    }
   }
   return true;
 }

@@ -26,12 +26,10 @@ class ThreadHold final {
   ThreadHold& operator=(const ThreadHold&) = delete;
   ~ThreadHold() { release(); }
 
-  /// Looks for threads that started meanwhile, and for watched ones that can be stopped now. False when that fails:
-  /// release() and throw_failure().
+  /// Once more: looks for threads that started meanwhile and for watched ones that can be stopped now, and takes note
+  /// of what the watched ones do. False when that fails: release() and throw_failure().
   bool hold_all() noexcept;
-  /// Takes note of what the watched threads are doing.
-  void note_watched() noexcept;
-  /// Whether all watched threads slept from note_watched() to now.
+  /// Whether all watched threads have slept since then, so that nobody wrote anything.
   bool watched_slept() const noexcept;
   /// Whether the deadline has passed.
   bool expired() const noexcept;

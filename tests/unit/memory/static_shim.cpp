@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "static_shim.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -37,14 +38,14 @@ SHIM int shim_find(const char* needed, void** begin, size_t* bytes) {
   return 0;
 }
 
-SHIM int shim_attach(char** view) {
+SHIM int shim_attach(char** view, unsigned patience_ms) {
   return guarded([&] {
     const shoal::StaticRange range = shoal::find_static_data("libmemory_static_shim.so").value();
     const std::size_t before = shoal::page_bytes();  // not at the start of the file, as PE 1's part isn't
     const shoal::UniqueFd fd = shoal::create_memory_file("static-test", before + range.bytes);
     window = shoal::Mapping::map_file(fd.get(), range.bytes, before);
     *view = reinterpret_cast<char*>(window.data());
-    attached.emplace(range, fd.get(), before);
+    attached.emplace(range, fd.get(), before, patience_ms * std::uint64_t{1'000'000});
   });
 }
 

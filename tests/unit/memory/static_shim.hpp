@@ -9,7 +9,7 @@ extern "C" {
 /* The main program's range. 0, or -1 when the program isn't linked against the library `needed` (NULL: don't ask). */
 int shim_find(const char* needed, void** begin, size_t* bytes);
 /* Attaches to a new memory file, whose view by another mapping comes back in *view. 0, or -1: shim_error(). */
-int shim_attach(char** view);
+int shim_attach(char** view, unsigned patience_ms);
 /* 0, or -1: shim_error(). */
 int shim_detach(void);
 const char* shim_error(void);
