@@ -36,11 +36,11 @@ pid_t parent_of(pid_t pid) {
 /// Kills and reaps children, and those that they leave to us, until there are none.
 void sweep() {
   for (const std::uint64_t deadline = now_ns() + kSweepNs; now_ns() < deadline;) {
-    kill_children([](pid_t) { return false; });
     pid_t ended;
     while ((ended = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
     }
     if (ended < 0) return;
+    kill_children();
     ::poll(nullptr, 0, 2);
   }
 }
@@ -85,7 +85,7 @@ int run_guarded(const std::function<int(int guard_fd)>& body) {
   sigset_t blocked = signals;
   ::sigaddset(&blocked, SIGPIPE);  // a reader that is gone is seen by write's error
   ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // not inherited: each of the two processes asks for itself
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe2");
   UniqueFd read_end(ends[0]), write_end(ends[1]);
@@ -93,6 +93,7 @@ int run_guarded(const std::function<int(int guard_fd)>& body) {
   if (job < 0) throw_errno("fork");
   if (job == 0) {
     write_end.reset();
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     std::exit(body(read_end.get()));
   }
   read_end.reset();
@@ -102,19 +103,16 @@ int run_guarded(const std::function<int(int guard_fd)>& body) {
   return guard(job, signals);
 }
 
-bool kill_children(const std::function<bool(pid_t)>& spare) {
-  bool any = false;
+void kill_children() {
   DIR* proc = ::opendir("/proc");
-  if (proc == nullptr) return false;
+  if (proc == nullptr) return;
   const pid_t self = ::getpid();
   while (const dirent* entry = ::readdir(proc)) {
     const pid_t pid = std::atoi(entry->d_name);
-    if (pid <= 0 || parent_of(pid) != self || spare(pid)) continue;
+    if (pid <= 0 || parent_of(pid) != self) continue;
     ::kill(pid, SIGKILL);
-    any = true;
   }
   ::closedir(proc);
-  return any;
 }
 
 }  // namespace shoal::run

@@ -16,7 +16,7 @@ sigset_t handled_signals();
 /// blocked; forwards signals to it. Returns the exit status for this process.
 int run_guarded(const std::function<int(int guard_fd)>& body);
 
-/// Kills every child of this process that `spare` does not name. True if there was one.
-bool kill_children(const std::function<bool(pid_t)>& spare);
+/// Kills every child of this process. What they leave behind becomes its child in turn: to be called until there is none.
+void kill_children();
 
 }  // namespace shoal::run

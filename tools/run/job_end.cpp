@@ -140,7 +140,7 @@ void Job::judge() {
     return;
   }
   if (running_ == 0) {
-    if (children_left_ && now >= all_ended_ns_ + kLeftoverNs) kill_children([](pid_t) { return false; });
+    if (children_left_ && now >= all_ended_ns_ + kLeftoverNs) kill_children();
     return;
   }
   if (settings_.timeout_s > 0 && now >= started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9)) {
@@ -199,7 +199,7 @@ void Job::kill_all() {
     ::kill(one.pid, SIGKILL);
   }
   // Then what left the PEs' process groups: it is ours when its parents are gone.
-  if (running_ == 0) kill_children([](pid_t) { return false; });
+  if (running_ == 0) kill_children();
   if (now_ns() < kill_ns_ + kGiveUpNs) return;
   tell("some processes of the job cannot be killed: the kernel does not let them go");
   running_ = 0;

@@ -131,7 +131,6 @@ void Spawner::become(int pe, const Wiring& wiring, const std::vector<char*>& env
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(128 + SIGKILL);
-  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   if (settings_.bind_core) {
     cpu_set_t one;
     CPU_ZERO(&one);
