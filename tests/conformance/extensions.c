@@ -98,19 +98,20 @@ static void test_bounded_buffer(void) {
   shmemx_sem_set(empty, kSlots, me);
   shmem_barrier_all();
   int sent = 0, received = 0;
-  while (received < kItems) {
+  while (sent < kItems || received < kItems) {
+    int moved = 0;
     if (sent < kItems && shmemx_sem_trywait(empty, right) == 0) {
       shmem_long_p(&slots[sent % kSlots], sent * 10L + me, right);
       shmemx_sem_post(full, right);
-      ++sent;
-    } else {
-      // Either it is full on the right, so there is something here or will be, or all is sent.
-      if (sent < kItems && shmemx_sem_trywait(full, me) != 0) { usleep(10); continue; }
-      if (sent == kItems) shmemx_sem_wait(full, me);
+      ++sent, moved = 1;
+    }
+    // With all sent, there is nothing to do but wait.
+    if (received < kItems && (sent == kItems ? (shmemx_sem_wait(full, me), 1) : shmemx_sem_trywait(full, me) == 0)) {
       CHECK_EQ(slots[received % kSlots], received * 10L + left);
-      ++received;
+      ++received, moved = 1;
       shmemx_sem_post(empty, me);
     }
+    if (!moved) usleep(10);
   }
   shmem_barrier_all();
   shmem_free(slots);
