@@ -264,6 +264,7 @@ void Job::read_channel(int pe) {
 
 void Job::write_channel(int pe) {
   Pe& one = at(pe);
+  if (ending()) return;  // the launcher has said why; an answer would only make PEs say it again
   while (one.channel && !server_.pending(pe).empty()) {
     const auto bytes = server_.pending(pe);
     const ssize_t n = ::send(one.channel.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -1,0 +1,598 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""shoalrun as its users meet it: exit statuses, messages, output, signals, and that nothing is left behind.
+
+Needs SHOALRUN and LAUNCHER_PE in the environment: the launcher, and the PE that launcher_pe.cpp describes.
+"""
+import os
+import pty
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
+PE = os.environ.get("LAUNCHER_PE", "launcher_pe")
+LIMIT = 20  # seconds that anything may take here before it counts as hung
+PROMPT = 3  # seconds within which a job must be gone once one of its PEs is; it takes a fraction of one on an idle machine
+SHELL = "/bin/bash"
+
+
+def processes_with(mark):
+    """Processes that inherited the mark in their environment, zombies apart: {pid: command line}."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if mark.encode() not in file.read():
+                    continue
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                found[int(name)] = file.read().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+    return found
+
+
+def eventually(condition, seconds=LIMIT):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.005)
+    return False
+
+
+class Run:
+    """What a finished shoalrun gave."""
+
+    def __init__(self, status, out, err, seconds):
+        self.status, self.out, self.err, self.seconds = status, out, err, seconds
+
+    def __repr__(self):
+        return f"status {self.status} after {self.seconds:.2f} s\n--- stdout\n{self.out}--- stderr\n{self.err}---"
+
+
+class LauncherTest(unittest.TestCase):
+    def setUp(self):
+        self.mark = f"SHOAL_TEST_MARK={os.getpid()}.{random.getrandbits(64)}"
+        name, value = self.mark.split("=")
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHOAL_", "SHMEM_"))}
+        self.environment[name] = value
+
+    def tearDown(self):
+        left = processes_with(self.mark)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        self.assertEqual(left, {}, "processes are left")
+
+    def start(self, *arguments, **more):
+        more.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.Popen([SHOALRUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=self.environment, **more)
+
+    def finish(self, process, text=None, started=None):
+        started = started or time.monotonic()
+        try:
+            out, err = process.communicate(text, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGUSR1)
+            time.sleep(0.5)
+            process.kill()
+            out, err = process.communicate()
+            self.fail(f"shoalrun hangs; {out!r} {err!r}")
+        return Run(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - started)
+
+    def run_job(self, *arguments, text=None, **more):
+        if text is not None:
+            more["stdin"] = subprocess.PIPE
+        return self.finish(self.start(*arguments, **more), text)
+
+    def pids(self, count):
+        """The PEs' processes, once `count` of them run launcher_pe or sleep: {rank: pid}."""
+        found = {}
+
+        def look():
+            found.clear()
+            for pid in processes_with(self.mark):
+                try:
+                    with open(f"/proc/{pid}/environ", "rb") as file:
+                        rank = re.search(rb"\0SHOAL_PE=(\d+)\0", b"\0" + file.read())
+                except OSError:
+                    continue
+                if rank:
+                    found[int(rank.group(1))] = pid
+            return len(found) == count
+
+        self.assertTrue(eventually(look), f"{count} PEs should run: {processes_with(self.mark)}")
+        return dict(found)
+
+    def start_and_await(self, ranks, *arguments, **more):
+        """Starts PEs that print "ready" and gives the process once `ranks` of them did."""
+        process = self.start("--tag-output", "-n", str(ranks), PE, *arguments, **more)
+        ready = 0
+        while ready < ranks:
+            line = process.stdout.readline()
+            self.assertNotEqual(line, b"", "the job ended early")
+            ready += line.endswith(b"] ready\n")
+        return process
+
+    def assert_one_line(self, run, pattern):
+        lines = run.err.splitlines()
+        self.assertEqual(len(lines), 1, run)
+        self.assertRegex(lines[0], pattern)
+
+
+class PlainPrograms(LauncherTest):
+    def test_programs_that_never_initialise_run_and_give_the_largest_status(self):
+        self.assertEqual(self.run_job("-n", "4", "/bin/true").status, 0)
+        run = self.run_job("-n", "4", SHELL, "-c", "exit $((SHOAL_PE * 3))")
+        self.assertEqual((run.status, run.err), (9, ""), run)
+
+    def test_every_spelling_of_the_number_of_pes(self):
+        for option in (["-n", "2"], ["-n2"], ["-np", "2"], ["--np", "2"], ["--np=2"]):
+            self.assertEqual(self.run_job(*option, SHELL, "-c", "echo $SHOAL_NPES").out, "2\n2\n", option)
+
+    def test_options_of_the_program_are_the_programs(self):
+        self.assertEqual(self.run_job("-n", "1", "/bin/echo", "-n", "0", "--help").out, "0 --help")
+        self.assertEqual(self.run_job("-n", "1", "--", "/bin/echo", "-e", "x").out, "x\n")
+
+    def test_64_pes_start_and_end_quickly(self):
+        run = self.run_job("-n", "64", "/bin/true")
+        self.assertEqual(run.status, 0, run)
+        self.assertLess(run.seconds, PROMPT, run)
+
+    def test_a_killed_program_ends_the_others(self):
+        run = self.run_job("-n", "3", SHELL, "-c", "[ $SHOAL_PE = 1 ] && kill -SEGV $$; sleep 1000")
+        self.assertEqual(run.status, 128 + signal.SIGSEGV, run)
+        self.assert_one_line(run, r"^shoalrun: PE 1 \(pid \d+ on .+\) was killed by signal 11 \(Segmentation fault\) before shmem_init; "
+                                  r"the other PEs have been ended$")
+        self.assertLess(run.seconds, PROMPT, run)
+
+    def test_a_script_without_interpreter_line_runs_as_a_shell_runs_it(self):
+        with tempfile.NamedTemporaryFile("w", delete=False) as file:
+            file.write("echo script $1\n")
+        os.chmod(file.name, 0o755)
+        try:
+            self.assertEqual(self.run_job("-n", "1", file.name, "x").out, "script x\n")
+        finally:
+            os.unlink(file.name)
+
+    def test_what_a_script_leaves_in_the_background_may_finish_but_not_stay(self):
+        run = self.run_job("-n", "1", SHELL, "-c", "exec 1> >(sleep 0.05; cat); echo late")
+        self.assertEqual((run.status, run.out), (0, "late\n"), run)
+        run = self.run_job("-n", "2", SHELL, "-c", "sleep 1000 & setsid sleep 1000 & exit 0")
+        self.assertEqual(run.status, 0, run)
+        self.assertLess(run.seconds, PROMPT, run)
+
+    def test_binding_gives_each_pe_its_core(self):
+        cores = sorted(os.sched_getaffinity(0))
+        run = self.run_job("--bind", "core", "--tag-output", "-n", "5", SHELL, "-c", "grep Cpus_allowed_list /proc/self/status")
+        self.assertEqual(run.status, 0, run)
+        given = dict(re.findall(r"\[(\d)\] Cpus_allowed_list:\s*(\d+)\n", run.out))
+        self.assertEqual(given, {str(pe): str(cores[pe % len(cores)]) for pe in range(5)})
+
+    def test_directory_and_environment_are_set(self):
+        run = self.run_job("-n", "1", "--wdir", "/usr", "--env", "A=1=2", "-x", "B=", "-x", "HOME", "--env", "A=3", SHELL, "-c",
+                           'echo "$PWD $A [$B] $HOME"')
+        self.assertEqual(run.out, f"/usr 3 [] {os.environ['HOME']}\n", run)
+
+    def test_verbose_tells_what_is_started_and_how_it_ended(self):
+        run = self.run_job("--verbose", "-n", "2", SHELL, "-c", "exit $SHOAL_PE")
+        for text in ("starting 2 PEs of /bin/bash", "PE 1 is process ", "PE 1 exited with status 1", "the job ended with status 1"):
+            self.assertIn(text, run.err)
+
+    def test_streams_closed_from_the_start_do_no_harm(self):
+        run = subprocess.run([SHELL, "-c", f'exec "$0" -n 2 {SHELL} -c "read x; exit 5" 0<&- 1>&- 2>&-', SHOALRUN],
+                             env=self.environment, timeout=LIMIT)
+        self.assertEqual(run.returncode, 5)
+
+
+class BadUsage(LauncherTest):
+    def assert_refused(self, arguments, status, text):
+        run = self.run_job(*arguments)
+        self.assertEqual(run.status, status, (arguments, run))
+        self.assert_one_line(run, "^shoalrun: ")
+        self.assertIn(text, run.err, arguments)
+        self.assertEqual(run.out, "")
+
+    def test_each_mistake_has_its_message_and_status_2(self):
+        true = "/bin/true"
+        for arguments, text in (
+                (["-n", "0", true], "-n 0: the number of PEs must be from 1 to 32768"),
+                (["-n", "-4", true], "-n -4: the number of PEs"),
+                (["-n", "abc", true], "-n abc: the number of PEs must be a whole number"),
+                (["-n", "4x", true], "-n 4x: the number of PEs"),
+                (["-n", "", true], "the number of PEs must be a whole number"),
+                (["-n", "99999999999999999999", true], "the number of PEs"),
+                (["-np", "40000", true], "-np 40000: the number of PEs"),
+                (["-n"], "-n needs a value"),
+                ([], "no program given"),
+                (["-n", "2"], "no program given"),
+                (["-n", "2", ""], "the program's name is empty"),
+                ([true], "the number of PEs is missing: give -n N"),
+                (["--frob", "-n", "2", true], "unknown option --frob"),
+                (["-q", true], "unknown option -q"),
+                (["-n", "2", "--tag-output=yes", true], "--tag-output takes no value"),
+                (["-n", "2", "--bind", "socket", true], "--bind socket: expected none or core"),
+                (["-n", "2", "--timeout", "0", true], "--timeout 0: expected seconds"),
+                (["-n", "2", "--timeout", "5s", true], "--timeout 5s: expected seconds"),
+                (["-n", "2", "--timeout", "nan", true], "--timeout nan: expected seconds"),
+                (["-n", "2", "--timeout", "1.2.3", true], "--timeout 1.2.3: expected seconds"),
+                (["-n", "2", "--env", "A", true], "--env A: expected NAME=VALUE"),
+                (["-n", "2", "--env", "=1", true], "--env =1: expected NAME=VALUE"),
+                (["-n", "2", "-x", "NO_SUCH_VARIABLE", true], "-x NO_SUCH_VARIABLE: there is no such variable"),
+                (["-n", "2", "-x", "SHOAL_PE=3", true], "shoalrun sets this variable itself"),
+                (["-n", "2", "--wdir", "/no/such/place", true], "--wdir /no/such/place: No such file or directory"),
+                (["-n", "2", "--wdir=", true], "--wdir: the directory's name is empty")):
+            self.assert_refused(arguments, 2, text)
+
+    def test_a_program_that_cannot_run_is_reported_once_with_the_shells_status(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def make(name, content, mode=0o755):
+                path = os.path.join(folder, name)
+                with open(path, "wb") as file:
+                    file.write(content)
+                os.chmod(path, mode)
+                return path
+
+            for arguments, status, text in (
+                    (["no-such-program"], 127, "cannot run no-such-program: there is no such program in PATH"),
+                    (["./no-such-program"], 127, "cannot run ./no-such-program: No such file"),
+                    (["/etc/passwd"], 126, "cannot run /etc/passwd: Permission denied"),
+                    (["/etc"], 126, "cannot run /etc: Is a directory"),
+                    (["/etc/passwd/x"], 127, "Not a directory"),
+                    ([make("interpreter", b"#!/no/such/interpreter\n")], 126, "the interpreter or loader that it names does not exist"),
+                    ([make("machine", b"\x7fELF" + b"\xff" * 60)], 126, "built for another kind of machine?")):
+                self.assert_refused(["-n", "3", *arguments], status, text)
+            make("here", b"#!/bin/sh\n")
+            self.assert_refused(["-n", "3", "--wdir", folder, "here"], 127, "did you mean ./here?")
+
+    def test_help_and_version_suffice(self):
+        run = self.run_job("--help")
+        self.assertEqual((run.status, run.err), (0, ""))
+        for option in ("-n N", "--np N", "--bind", "--tag-output", "--timeout S", "--env NAME=VALUE", "-x NAME", "--wdir", "--verbose",
+                       "--version", "Exit status", "USR1"):
+            self.assertIn(option, run.out)
+        self.assertRegex(self.run_job("--version").out, r"^shoalrun \d+\.\d+\.\d+ \(Shoal\)\n$")
+
+
+class Output(LauncherTest):
+    def test_each_line_is_tagged_on_both_streams_and_the_last_gets_its_newline(self):
+        run = self.run_job("-n", "3", "--tag-output", SHELL, "-c", r"printf 'a\n\nb'; printf 'c\nd' >&2")
+        self.assertEqual(sorted(run.out.splitlines(True)), sorted(f"[{pe}] {t}\n" for pe in range(3) for t in ("a", "", "b")))
+        self.assertEqual(sorted(run.err.splitlines(True)), sorted(f"[{pe}] {t}\n" for pe in range(3) for t in "cd"))
+
+    def test_no_line_is_lost_or_mixed_when_all_write_at_once(self):
+        lines = 3000
+        run = self.run_job("-n", "4", "--tag-output", SHELL, "-c",
+                           f"for ((i = 0; i < {lines}; ++i)); do echo line $i of PE $SHOAL_PE; done")
+        seen = {pe: [] for pe in "0123"}
+        for line in run.out.splitlines():
+            pe, number, again = re.fullmatch(r"\[(\d)\] line (\d+) of PE (\d)", line).groups()
+            self.assertEqual(pe, again)
+            seen[pe].append(int(number))
+        self.assertEqual(seen, {pe: list(range(lines)) for pe in "0123"})
+
+    def test_long_lines_stay_whole_up_to_a_mebibyte(self):
+        script = "import sys; sys.stdout.write('x' * {} + '\\n')"
+        run = self.run_job("-n", "2", "--tag-output", sys.executable, "-c", script.format(1_000_000))
+        self.assertEqual(sorted(map(len, run.out.splitlines())), [1_000_004] * 2)
+        run = self.run_job("-n", "1", "--tag-output", sys.executable, "-c", script.format(5_000_000))
+        self.assertEqual(run.out.replace("\n", "").replace("[0] ", ""), "x" * 5_000_000)
+
+    def test_what_a_dying_pe_wrote_is_not_lost(self):
+        run = self.run_job("-n", "2", "--tag-output", PE, "hello", "say:before", "barrier", "1:kill:9", "wait")
+        self.assertEqual(sorted(run.out.splitlines()), ["[0] before", "[1] before"], run)
+        self.assert_one_line(run, "PE 1 .* was killed by signal 9")
+
+    def test_a_reader_that_goes_away_ends_the_writers(self):
+        for options in ([], ["--tag-output"]):
+            run = subprocess.run([SHELL, "-c", '"$0" "$@" | head -1; exit ${PIPESTATUS[0]}', SHOALRUN, "-n", "2", *options, "yes"],
+                                 env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
+            self.assertEqual(run.returncode, 128 + signal.SIGPIPE, run)
+            self.assertIn(b"was killed by signal 13 (Broken pipe)", run.stderr)
+
+    def test_a_slow_reader_of_tagged_output_does_not_stop_the_launchers_other_duties(self):
+        process = self.start("--tag-output", "-n", "2", SHELL, "-c", "[ $SHOAL_PE = 0 ] && exec yes; sleep 0.5; kill -9 $$")
+        self.assertRegex(process.stderr.readline().decode(), "PE 1 .* was killed by signal 9")
+        self.assertEqual(self.finish(process).status, 137)
+
+    def test_standard_input_goes_to_pe_0_and_the_others_read_its_end(self):
+        text = os.urandom(300_000).hex().encode()
+        run = self.run_job("-n", "3", SHELL, "-c", "cat", text=text)
+        self.assertEqual(run.out.encode(), text)
+        run = self.run_job("-n", "3", "--tag-output", SHELL, "-c", "wc -c", text=b"hello")
+        self.assertEqual(sorted(run.out.split("\n")), ["", "[0] 5", "[1] 0", "[2] 0"], run)
+
+    def test_a_writer_to_standard_input_notices_when_pe_0_is_gone(self):
+        run = subprocess.run([SHELL, "-c", 'yes | "$0" -n 2 /bin/true; echo ${PIPESTATUS[*]}', SHOALRUN], env=self.environment,
+                             stdout=subprocess.PIPE, timeout=LIMIT)
+        self.assertEqual(run.stdout, b"141 0\n")
+
+    def test_a_terminal_is_pumped_to_pe_0(self):
+        outer, inner = pty.openpty()
+        process = self.start("-n", "2", SHELL, "-c", "cat", stdin=inner, start_new_session=True,
+                             preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0))
+        os.close(inner)
+        os.write(outer, b"typed line\n\x04")
+        run = self.finish(process)
+        os.close(outer)
+        self.assertEqual((run.status, run.out), (0, "typed line\n"), run)
+
+
+class Sessions(LauncherTest):
+    def test_pes_find_each_other_and_leave(self):
+        for n in ("1", "2", "5", "16"):
+            run = self.run_job("-n", n, PE, "hello", "watch", "allgather", "barrier", "allgather", "leave")
+            self.assertEqual((run.status, run.err), (0, ""), run)
+
+    def test_many_sessions_in_one_process(self):
+        run = self.run_job("-n", "2", PE, "sessions:1000")
+        self.assertEqual((run.status, run.err), (0, ""), run)
+
+    def test_several_programs_in_turn_under_one_pe(self):
+        run = self.run_job("-n", "3", SHELL, "-c", f"{PE} sessions:2 && {PE} hello allgather leave && {PE} sessions:3")
+        self.assertEqual((run.status, run.err), (0, ""), run)
+
+    def test_forked_children_may_exit_and_execute(self):
+        run = self.run_job("-n", "2", PE, "hello", "watch", "fork", "barrier", "leave")
+        self.assertEqual((run.status, run.err), (0, ""), run)
+
+    def test_a_second_pe_in_the_place_of_one_is_refused(self):
+        run = self.run_job("-n", "1", SHELL, "-c", f"{PE} hello wait & sleep 0.3; {PE} hello; kill %1")
+        self.assertIn("another process is PE 0 already", run.err)
+
+    def test_a_closed_channel_is_named(self):
+        run = self.run_job("-n", "1", sys.executable, "-c", f"import subprocess; exit(subprocess.run([{PE!r}, 'hello']).returncode)")
+        self.assertEqual(run.status, 1, run)
+        self.assertIn("(SHOAL_STORE_FD), is closed", run.err)
+        self.assertIn("close_fds=False", run.err)
+
+    def test_a_status_after_leave_is_passed_on_and_the_others_finish(self):
+        run = self.run_job("-n", "2", "--tag-output", PE, "hello", "barrier", "leave", "1:exit:4", "0:say:finished")
+        self.assertEqual((run.status, run.out, run.err), (4, "[0] finished\n", ""), run)
+
+    def test_another_launcher_is_refused_and_ours_is_preferred(self):
+        self.environment.update(OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="1")
+        run = subprocess.run([PE, "hello"], env=self.environment, stderr=subprocess.PIPE, timeout=LIMIT)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(b"OMPI_COMM_WORLD_SIZE=4", run.stderr)
+        self.assertEqual(self.run_job("-n", "2", PE, "hello", "allgather", "leave").status, 0)
+
+
+class Failure(LauncherTest):
+    def assert_dies(self, arguments, status, pattern, n=3):
+        run = self.run_job("-n", str(n), *arguments)
+        self.assertEqual(run.status, status, run)
+        self.assert_one_line(run, pattern)
+        self.assertLess(run.seconds, PROMPT, run)
+
+    def test_a_pe_that_dies_ends_the_job_and_is_named(self):
+        host = re.escape(socket.gethostname())
+        others = "; the other PEs have been ended$"
+        self.assert_dies([PE, "hello", "barrier", "2:kill:9", "wait"], 137,
+                         rf"^shoalrun: PE 2 \(pid \d+ on {host}\) was killed by signal 9 \(Killed\) while computing" + others)
+        self.assert_dies([PE, "hello", "barrier", "0:kill:6", "spin"], 134, r"PE 0 .* by signal 6 \(Aborted\) while computing" + others)
+        self.assert_dies([PE, "hello", "barrier", "1:exit:5", "wait"], 5, "PE 1 .* exited with status 5 while computing" + others)
+        self.assert_dies([PE, "hello", "barrier", "1:exit:0", "wait"], 1,
+                         "PE 1 .* exited with status 0 while computing without shmem_finalize" + others)
+        self.assert_dies([PE, "1:kill:15", "hello", "barrier"], 143, "PE 1 .* by signal 15 .* before shmem_init" + others)
+        self.assert_dies([PE, "hello", "0:kill:9", "barrier"], 137, "PE 0 .* by signal 9 .* while computing" + others)
+        self.assert_dies([PE, "hello", "kill:9"], 137, r"PE 0 .* by signal 9 \(Killed\) while computing$", n=1)
+
+    def test_the_call_that_a_killed_pe_was_in_is_named(self):
+        process = self.start_and_await(2, "hello", "say:ready", "wait")
+        time.sleep(0.1)
+        os.kill(self.pids(2)[1], signal.SIGKILL)
+        run = self.finish(process)
+        self.assertEqual(run.status, 137)
+        self.assert_one_line(run, r"PE 1 .* while in shmem_int_wait_until\(ivar=0x10, SHMEM_CMP_EQ, 1\) for \d+\.\d s; the other")
+
+    def test_a_pe_that_never_initialises_while_others_wait_is_an_error(self):
+        self.assert_dies([PE, "1:exit:0", "hello", "barrier"], 1,
+                         "PE 1 .* exited with status 0 before shmem_init, which other PEs have called; the other")
+        self.assert_dies([PE, "1:exit:7", "hello", "barrier"], 7, "PE 1 .* exited with status 7 before shmem_init, which other")
+        self.assert_dies([PE, "sessions:1", "1:exit:0", "hello", "barrier"], 1, "PE 1 .* before shmem_init was called again, which")
+
+    def test_a_program_under_a_script_that_dies_ends_the_job(self):
+        run = self.run_job("-n", "3", SHELL, "-c", f"exec 3>&2 2>/dev/null; {PE} hello barrier 1:kill:9 wait 2>&3; exit $?")
+        self.assertEqual(run.status, 137, run)
+        self.assert_one_line(run, r"PE 1 .*(was killed by|128 \+) signal 9")
+        self.assert_dies([SHELL, "-c", f"{PE} hello barrier 1:exit:3 wait; sleep 1000"], 1, "PE 1 .* ended while computing without shmem_finalize")
+
+    def test_abort_prints_its_line_once_and_gives_its_status(self):
+        self.assert_dies([PE, "hello", "barrier", "1:abort:6:shoal: PE 1: the reason", "wait"], 6, "^shoal: PE 1: the reason$")
+        self.assert_dies([PE, "hello", "barrier", "abort:6:shoal: the reason of all"], 6, "^shoal: the reason of all$")
+        self.assert_dies(["--tag-output", PE, "hello", "abort:6:shoal: the reason"], 6, "^shoal: the reason$")
+
+    def test_a_global_exit_is_silent_and_every_pe_writes_out_its_buffers(self):
+        for status in (0, 3, 255):
+            run = self.run_job("-n", "3", PE, "hello", "watch", "print:kept.", "barrier", f"2:abort:{status}", "wait")
+            self.assertEqual((run.status, run.err), (status, ""), run)
+            self.assertEqual(run.out, "kept." * 3, run)
+            self.assertLess(run.seconds, PROMPT)
+
+    def test_nonsense_on_the_channel_ends_the_job(self):
+        self.assert_dies([PE, "hello", "barrier", "0:write:hello, world", "wait"], 1, "PE 0 .* broke the rules of the launcher's channel")
+        self.assert_dies([PE, "hello", "0:barrier", "leave"], 1, "PE [012] .* the PEs do not run the same program")
+
+    def test_a_pe_that_loses_its_channel_is_told(self):
+        run = self.run_job("-n", "2", PE, "hello", "1:closefd", "barrier")
+        self.assertEqual(run.status, 1, run)
+        self.assertIn("PE 1: the program closed descriptor", run.err)
+
+    def test_processes_in_sessions_of_their_own_go_too(self):
+        run = self.run_job("-n", "2", PE, "hello", "orphan", "barrier", "1:kill:9", "wait")
+        self.assertEqual(run.status, 137, run)
+
+    def test_a_pe_killed_at_a_random_moment(self):
+        seed = random.getrandbits(32)
+        dice = random.Random(seed)
+        for _ in range(25):
+            process = self.start("-n", "4", PE, "sessions:300", "hello", "wait")
+            pids = self.pids(4)
+            time.sleep(dice.random() * 0.3)
+            victim = dice.randrange(4)
+            os.kill(pids[victim], signal.SIGKILL)
+            started = time.monotonic()
+            run = self.finish(process, started=started)
+            self.assertEqual(run.status, 137, (seed, run))
+            self.assert_one_line(run, f"PE {victim} .* was killed by signal 9")
+            self.assertLess(run.seconds, PROMPT, (seed, run))
+            self.assertEqual(processes_with(self.mark), {}, seed)
+
+
+class DeadLauncher(LauncherTest):
+    def assert_all_gone(self):
+        self.assertTrue(eventually(lambda: not processes_with(self.mark), PROMPT), processes_with(self.mark))
+
+    def test_killing_either_of_the_launchers_processes_ends_everything(self):
+        script = f"setsid sleep 1000 & timeout 1000 sleep 1000 & {PE} hello say:ready wait; sleep 1000"
+        for which in ("guard", "job"):
+            process = self.start("--tag-output", "-n", "2", SHELL, "-c", script)
+            for _ in range(2):
+                self.assertIn(b"ready", process.stdout.readline())
+            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+                job = int(file.read().split()[0])
+            os.kill(process.pid if which == "guard" else job, signal.SIGKILL)
+            run = self.finish(process)
+            self.assert_all_gone()
+            self.assertEqual(run.status, -9 if which == "guard" else 137)
+            self.assert_one_line(run, "^shoalrun: the (launcher was killed; the PEs are ended|process that ran the job .* was killed by signal 9)")
+
+    def test_killing_both_at_once_ends_the_pes(self):
+        process = self.start("-n", "3", PE, "hello", "watch", "barrier", "spin")
+        self.pids(3)
+        time.sleep(0.2)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+            job = int(file.read().split()[0])
+        os.kill(process.pid, signal.SIGSTOP)
+        os.kill(job, signal.SIGSTOP)
+        os.kill(job, signal.SIGKILL)
+        os.kill(process.pid, signal.SIGKILL)
+        self.finish(process)
+        self.assert_all_gone()
+
+    def test_the_launcher_killed_at_a_random_moment(self):
+        seed = random.getrandbits(32)
+        dice = random.Random(seed)
+        for _ in range(25):
+            process = self.start("-n", "4", SHELL, "-c", f"sleep 1000 & {PE} sessions:50 hello wait")
+            time.sleep(dice.random() * 0.15)
+            process.kill()
+            self.finish(process)
+            self.assertTrue(eventually(lambda: not processes_with(self.mark), PROMPT), (seed, processes_with(self.mark)))
+
+
+class Signals(LauncherTest):
+    TRAP = "trap 'echo got {0}; exit 0' {0}; echo ready; while :; do sleep 0.02; done"
+
+    def start_script(self, script, n=2, options=()):
+        process = self.start("--tag-output", *options, "-n", str(n), SHELL, "-c", script)
+        for _ in range(n):
+            self.assertIn(b"ready", process.stdout.readline())
+        return process
+
+    def test_signals_reach_every_pe(self):
+        for name in ("INT", "TERM", "HUP", "QUIT", "USR2"):
+            process = self.start_script(self.TRAP.format(name))
+            process.send_signal(getattr(signal, "SIG" + name))
+            run = self.finish(process)
+            self.assertEqual(run.status, 0, (name, run))
+            self.assertEqual(sorted(run.out.splitlines()), [f"[0] got {name}", f"[1] got {name}"])
+
+    def test_pes_killed_by_a_forwarded_signal_give_its_status(self):
+        process = self.start_and_await(2, "hello", "say:ready", "wait")
+        process.send_signal(signal.SIGTERM)
+        run = self.finish(process)
+        self.assertEqual(run.status, 143, run)
+        self.assert_one_line(run, r"^shoalrun: the job was ended by signal 15 \(Terminated\)$")
+
+    def test_a_second_interrupt_kills_but_one_that_came_twice_at_once_does_not(self):
+        stubborn = "trap 'echo got it' INT; echo ready; for ((i = 0; i < 10000; ++i)); do sleep 0.02; done"
+        process = self.start_script(stubborn)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        for _ in range(2):
+            self.assertIn(b"got it", process.stdout.readline())
+        time.sleep(0.3)
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        run = self.finish(process)
+        self.assertEqual(run.status, 130, run)
+        self.assertLess(run.seconds, PROMPT)
+
+    def test_pes_that_ignore_an_interrupt_are_killed_after_5_seconds(self):
+        process = self.start_script("trap '' TERM; echo ready; while :; do sleep 0.1; done")
+        process.send_signal(signal.SIGTERM)
+        run = self.finish(process)
+        self.assertEqual(run.status, 143, run)
+        self.assertGreater(run.seconds, 4.5)
+        self.assertLess(run.seconds, 5 + PROMPT)
+
+    def test_usr1_prints_what_every_pe_does_and_the_job_goes_on(self):
+        process = self.start_and_await(3, "hello", "say:ready", "1:wait", "barrier")
+        os.kill(self.pids(3)[2], signal.SIGSTOP)
+        self.assertRegex(process.stderr.readline().decode(), r"^shoalrun: PE 2 \(pid .*\) is stopped by signal 19 .*; the job waits for it")
+        time.sleep(0.2)
+        process.send_signal(signal.SIGUSR1)
+        lines = [process.stderr.readline().decode() for _ in range(4)]
+        self.assertRegex(lines[0], r"^shoalrun: 3 PEs after \d+\.\d s:")
+        self.assertRegex(lines[1], "^shoalrun: PE 0: computing$")
+        self.assertRegex(lines[2], r"^shoalrun: PE 1: in shmem_int_wait_until\(ivar=0x10, SHMEM_CMP_EQ, 1\) for \d+\.\d s$")
+        self.assertRegex(lines[3], r"^shoalrun: PE 2: computing \(stopped by signal 19 ")
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(process).status, 130)
+
+    def test_a_stop_from_the_terminal_reaches_the_pes_and_is_undone(self):
+        def state(pid):
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+                return file.read().rpartition(")")[2].split()[0]
+
+        process = self.start_and_await(2, "hello", "say:ready", "spin")
+        pids = self.pids(2)
+        process.send_signal(signal.SIGTSTP)
+        watched = [process.pid, *pids.values()]
+        self.assertTrue(eventually(lambda: all(state(pid) == "T" for pid in watched)), {pid: state(pid) for pid in watched})
+        process.send_signal(signal.SIGCONT)
+        self.assertTrue(eventually(lambda: all(state(pid) != "T" for pid in watched)), {pid: state(pid) for pid in watched})
+        process.send_signal(signal.SIGTERM)
+        run = self.finish(process)
+        self.assertEqual(run.status, 143)
+        self.assertNotIn("is stopped", run.err)
+
+    def test_timeout_prints_the_table_and_gives_status_3(self):
+        run = self.run_job("--timeout", "0.7", "-n", "2", PE, "hello", "watch", "0:barrier", "wait")
+        self.assertEqual(run.status, 3, run)
+        self.assertGreater(run.seconds, 0.69)
+        self.assertLess(run.seconds, 0.7 + PROMPT)
+        lines = run.err.splitlines()
+        self.assertEqual(len(lines), 3, run)
+        self.assertEqual(lines[0], "shoalrun: the job did not end within 0.7 s; its PEs have been ended. They were:")
+        self.assertEqual(lines[1], "shoalrun: PE 0: computing")
+        self.assertRegex(lines[2], r"^shoalrun: PE 1: in shmem_int_wait_until\(.*\) for 0\.\d s$")
+        self.assertEqual(self.run_job("--timeout", "15", "-n", "2", "/bin/true").status, 0)
+
+    def test_a_timeout_ends_stopped_and_stubborn_pes(self):
+        run = self.run_job("--timeout", "0.5", "-n", "2", SHELL, "-c", "trap '' INT TERM; kill -STOP $$; sleep 1000")
+        self.assertEqual(run.status, 3, run)
+
+    def test_under_nohup_a_hangup_is_ignored(self):
+        process = subprocess.Popen(["nohup", SHOALRUN, "--tag-output", "-n", "1", SHELL, "-c", "echo ready; sleep 0.5; echo end"],
+                                   env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertIn(b"ready", process.stdout.readline())
+        process.send_signal(signal.SIGHUP)
+        run = self.finish(process)
+        self.assertEqual((run.status, run.out), (0, "[0] end\n"), run)
+
+
+if __name__ == "__main__":
+    unittest.main()
