@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic memory operations: OpenSHMEM 1.6, section 9.7, and the older names for them. A non-blocking one is done when it returns.
+// Atomic memory operations: OpenSHMEM 1.6, "Atomic Memory Operations", and the older names for them. A non-blocking one is done when it returns.
 #include "comm/atomics.hpp"
 
 #include "api/define.hpp"

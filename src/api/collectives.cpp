@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Team collectives that synchronise and move data: OpenSHMEM 1.6, section 9.9. All return nonzero for SHMEM_TEAM_INVALID.
+// Team collectives that synchronise and move data: OpenSHMEM 1.6, "Collective Routines". All return nonzero for SHMEM_TEAM_INVALID.
 #include "coll/collectives.hpp"
 
 #include "api/define.hpp"

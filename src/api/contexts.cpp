@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts and sessions: OpenSHMEM 1.6, section 9.5.
+// Contexts and sessions: OpenSHMEM 1.6, "Communication Management Routines".
 #include "api/define.hpp"
 #include "base/error.hpp"
 

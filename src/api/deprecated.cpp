@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives over active sets: OpenSHMEM 1.6, section 9.9, deprecated forms. The same algorithms as the teams', over a
+// The collectives over active sets: OpenSHMEM 1.6, "Collective Routines", deprecated forms. The same algorithms as the teams', over a
 // Group that meets on the caller's pSync; pWrk isn't needed.
 #include "api/define.hpp"
 #include "base/error.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks: OpenSHMEM 1.6, section 9.12.
+// Locks: OpenSHMEM 1.6, "Distributed Locking Routines".
 #include "comm/lock.hpp"
 
 #include "api/define.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The symmetric heap: OpenSHMEM 1.6, section 9.4.
+// The symmetric heap: OpenSHMEM 1.6, "Memory Management Routines".
 #include "api/define.hpp"
 #include "base/error.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fence and quiet: OpenSHMEM 1.6, section 9.10.
+// Fence and quiet: OpenSHMEM 1.6, "Memory Ordering Routines".
 #include "api/define.hpp"
 #include "base/error.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Team reductions and scans: OpenSHMEM 1.6, section 9.9. All return nonzero for SHMEM_TEAM_INVALID.
+// Team reductions and scans: OpenSHMEM 1.6, "Collective Routines". All return nonzero for SHMEM_TEAM_INVALID.
 #include "api/define.hpp"
 #include "coll/collectives.hpp"
 #include "coll/combine.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts and gets: OpenSHMEM 1.6, section 9.6. On the load/store path a non-blocking one is done when it returns.
+// Puts and gets: OpenSHMEM 1.6, "Remote Memory Access Routines". On the load/store path a non-blocking one is done when it returns.
 #include "api/define.hpp"
 
 using namespace shoal;

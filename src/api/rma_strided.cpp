@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strided puts and gets: OpenSHMEM 1.6, sections 9.6.4 to 9.6.7.
+// Strided puts and gets: OpenSHMEM 1.6, "Remote Memory Access Routines".
 #include "api/define.hpp"
 
 using namespace shoal;

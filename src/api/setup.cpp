@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Set-up, exit, queries: OpenSHMEM 1.6, sections 9.1 to 9.3.
+// Set-up, exit, queries: OpenSHMEM 1.6, "Library Setup, Exit, and Query Routines" and "Thread Support".
 #include <cstdlib>
 #include <cstring>
 #include <mutex>

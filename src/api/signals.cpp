@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Put with signal, and signals alone: OpenSHMEM 1.6, section 9.8.
+// Put with signal, and signals alone: OpenSHMEM 1.6, "Signaling Operations".
 #include "api/define.hpp"
 #include "comm/wait_set.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Teams: OpenSHMEM 1.6, section 9.5.
+// Teams: OpenSHMEM 1.6, "Team Management Routines".
 #include "api/define.hpp"
 #include "base/error.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Point-to-point synchronization: OpenSHMEM 1.6, section 9.11, and the older shmem_wait.
+// Point-to-point synchronization: OpenSHMEM 1.6, "Point-to-Point Synchronization Routines", and the older shmem_wait.
 #include "api/define.hpp"
 #include "comm/wait_set.hpp"
 
@@ -43,7 +43,7 @@ WaitSet<T> set_of(T* words, size_t count, const int* status, int cmp, const T* v
   SHOAL_API(size_t, NAME##_test_any##suffix, (T* ivars, size_t nelems, const int* status, int cmp, values_type v)) {          \
     return tested(set_of<T>(ivars, nelems, status, cmp, values, vector)                                                       \
                       .check(world(), "shmem_" #NAME "_test_any" #suffix)                                                     \
-                      .any(),                                                                                                 \
+                      .any(*world().domain().waiter),                                                                         \
                   SIZE_MAX);                                                                                                  \
   }                                                                                                                           \
   SHOAL_API(size_t, NAME##_test_some##suffix,                                                                                 \

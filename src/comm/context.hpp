@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/copy.hpp"
 #include "base/fence.hpp"
 #include "comm/control.hpp"
 #include "comm/segment_table.hpp"
@@ -72,11 +73,11 @@ class Context final {
 
   void put(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept {
     char* to = at(dest, bytes, pe, call);
-    if (bytes != 0) std::memmove(to, source, bytes);
+    if (bytes != 0) copy_shared(to, source, bytes);
   }
   void get(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept {
     const char* from = at(source, bytes, pe, call);
-    if (bytes != 0) std::memmove(dest, from, bytes);
+    if (bytes != 0) copy_shared(dest, from, bytes);
   }
 
   /// One element, in one access when the processor has one of that width.

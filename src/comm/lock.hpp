@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distributed locks of OpenSHMEM 1.6, section 9.12: a queue, so that PEs are served in the order they came, each waiting
+// The distributed locks of OpenSHMEM 1.6, "Distributed Locking Routines": a queue, so that PEs are served in the order they came, each waiting
 // on a word of its own.
 //
 // A lock is one symmetric long. Its two halves are used apart:

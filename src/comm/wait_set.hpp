@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for, and testing, words of one's own: the six comparisons, alone and over arrays with a status mask.
-// A status of nonzero leaves an element out. OpenSHMEM 1.6, section 9.11.
+// A status of nonzero leaves an element out. OpenSHMEM 1.6, "Point-to-Point Synchronization Routines".
 #pragma once
 #include <shmem/constants.h>
 
@@ -69,8 +69,10 @@ struct WaitSet {
       if (takes_part(i) && !holds(i)) return false;
     return true;
   }
-  /// An element that holds, searched from `first` on and round; SIZE_MAX when there is none.
-  std::size_t any(std::size_t first = 0) const noexcept {
+  /// An element that holds, fairly chosen; SIZE_MAX when there is none.
+  std::size_t any(Waiter& waiter) const noexcept {
+    if (count == 0) return SIZE_MAX;
+    const std::size_t first = waiter.turn(count);
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t i = first + k < count ? first + k : first + k - count;
       if (takes_part(i) && holds(i)) return i;
@@ -128,7 +130,8 @@ template <class T>
 std::size_t wait_any(const Context& context, WaitSet<T> set, const char* call) noexcept {
   if (set.check(context, call).empty()) return SIZE_MAX;
   std::size_t found = SIZE_MAX;
-  context.domain().waiter->wait(Bell::user, set.site(call), [&] { return (found = set.any()) != SIZE_MAX; });
+  Waiter& waiter = *context.domain().waiter;
+  waiter.wait(Bell::user, set.site(call), [&] { return (found = set.any(waiter)) != SIZE_MAX; });
   return found;
 }
 

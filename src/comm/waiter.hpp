@@ -51,6 +51,9 @@ class Waiter final {
     wait_slowly(doorbell, bell, site, [](void* d) { return (*static_cast<std::remove_reference_t<Done>*>(d))(); }, &done);
   }
 
+  /// Where a search over several words starts, another place each time: a word that always holds must not hide the others.
+  std::size_t turn(std::size_t count) noexcept { return turns_.fetch_add(1, std::memory_order_relaxed) % count; }
+
   /// A test of the user's found nothing. With more PEs than cores, every so many of these give the core away.
   void test_failed() noexcept {
     if (spins_ < kYieldingSpins && failed_tests_.fetch_add(1, std::memory_order_relaxed) % 16 == 15) yield();
@@ -69,6 +72,7 @@ class Waiter final {
   StatusRecord* status_;
   int spins_;
   std::atomic<std::uint32_t> failed_tests_{0};
+  std::atomic<std::uint32_t> turns_{0};
   std::atomic_flag publishing_ = ATOMIC_FLAG_INIT;  // the record has one writer: the first thread that waits
 };
 

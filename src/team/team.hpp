@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Team: an ordered set of PEs with sync words of its own. Splitting and destroying are collective over the parent and the
-// team. OpenSHMEM 1.6, section 9.4.
+// team. OpenSHMEM 1.6.
 //
 // Thread safety: one thread of a PE at a time per team, as the specification has it.
 #pragma once
@@ -84,7 +84,7 @@ class Team final : public Group {
 };
 
 /// Whether start, stride, size name distinct members of a team of `n` with no wrap-around; stride may be negative, and zero
-/// when size is 1. OpenSHMEM 1.6, section 9.4.4.
+/// when size is 1. OpenSHMEM 1.6, "Team Management Routines".
 bool valid_triplet(int start, int stride, int size, int n) noexcept;
 
 }  // namespace shoal

@@ -14,7 +14,8 @@ struct Case {
 class Barrier : public ::testing::TestWithParam<std::tuple<Case, int>> {};
 
 TEST_P(Barrier, NobodyLeavesBeforeAllHaveEntered) {
-  const auto [c, n] = GetParam();
+  const Case c = std::get<0>(GetParam());
+  const int n = std::get<1>(GetParam());
   constexpr int kRounds = 300;
   std::vector<std::atomic<int>> entered(kRounds);
   std::atomic<int> early{0};
@@ -29,14 +30,15 @@ TEST_P(Barrier, NobodyLeavesBeforeAllHaveEntered) {
 }
 
 TEST_P(Barrier, PlainStoresBeforeItAreSeenAfterIt) {
-  const auto [c, n] = GetParam();
-  run_job(n, {std::string("SHOAL_BARRIER=") + c.algorithm, strf("SHOAL_COUNTER_START=%lld", c.start)}, [&, size = n](Job& job) {
-    int* words = allocate<int>(job, static_cast<size_t>(size));
+  const Case c = std::get<0>(GetParam());
+  const int n = std::get<1>(GetParam());
+  run_job(n, {std::string("SHOAL_BARRIER=") + c.algorithm, strf("SHOAL_COUNTER_START=%lld", c.start)}, [n](Job& job) {
+    int* words = allocate<int>(job, static_cast<size_t>(n));
     for (int round = 1; round <= 100; ++round) {
-      for (int pe = 0; pe < size; ++pe)
+      for (int pe = 0; pe < n; ++pe)
         *reinterpret_cast<int*>(job.world().at(words + job.me(), sizeof(int), pe, "test")) = round * 1000 + job.me();
       barrier(job);
-      for (int pe = 0; pe < size; ++pe) ASSERT_EQ(words[pe], round * 1000 + pe);
+      for (int pe = 0; pe < n; ++pe) ASSERT_EQ(words[pe], round * 1000 + pe);
       barrier(job);
     }
   });

@@ -11,10 +11,10 @@ namespace {
 class Reduce : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
 
 TEST_P(Reduce, SumsAreRightForOddSizesAndInPlace) {
-  const auto [algorithm, n] = GetParam();
-  run_job(n, {std::string("SHOAL_REDUCE=") + algorithm}, [&, size = n](Job& job) {
+  const int n = std::get<1>(GetParam());
+  run_job(n, {std::string("SHOAL_REDUCE=") + std::get<0>(GetParam())}, [n](Job& job) {
     const ReduceAlgorithm* forced = find_reduce_algorithm(job.options().reduce.c_str());
-    for (std::size_t count : {1, 3, 16, 17, 1000, 4099, 20001}) {
+    for (std::size_t count : std::initializer_list<std::size_t>{1, 3, 16, 17, 1000, 4099, 20001}) {
       int* source = allocate<int>(job, count + 2);
       int* dest = allocate<int>(job, count + 2);
       for (int in_place = 0; in_place < 2; ++in_place) {
@@ -23,7 +23,7 @@ TEST_P(Reduce, SumsAreRightForOddSizesAndInPlace) {
         for (std::size_t i = 1; i <= count; ++i) source[i] = static_cast<int>(i) * (job.me() + 1);
         reduce(job.world_team(), to + 1, source + 1, count, kCombine<OpSum, int>, forced, "test");
         for (std::size_t i = 1; i <= count; ++i)
-          ASSERT_EQ(to[i], static_cast<int>(i) * size * (size + 1) / 2) << i << " of " << count;
+          ASSERT_EQ(to[i], static_cast<int>(i) * n * (n + 1) / 2) << i << " of " << count;
         ASSERT_EQ(to[0], -7);
         ASSERT_EQ(to[count + 1], -7);
       }
@@ -59,7 +59,7 @@ TEST(Collectives, MoveTheRightBlocks) {
   for (int n : {1, 2, 3, 5, 8})
     run_job(n, {}, [n](Job& job) {
       const auto members = static_cast<std::size_t>(n), me = static_cast<std::size_t>(job.me());
-      for (std::size_t count : {1, 5, 1000}) {
+      for (std::size_t count : std::initializer_list<std::size_t>{1, 5, 1000}) {
         int* source = allocate<int>(job, members * count);
         int* dest = allocate<int>(job, members * count);
         const auto value = [&](std::size_t from, std::size_t to, std::size_t i) {
@@ -89,7 +89,7 @@ TEST(Collectives, MoveTheRightBlocks) {
 TEST(Scan, InclusiveAndExclusiveInPlace) {
   for (int n : {1, 2, 3, 7})
     run_job(n, {}, [](Job& job) {
-      for (std::size_t count : {1, 100, 10'001})
+      for (std::size_t count : std::initializer_list<std::size_t>{1, 100, 10'001})
         for (bool inclusive : {true, false}) {
           long* words = allocate<long>(job, count);
           for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<long>(i) + job.me();
