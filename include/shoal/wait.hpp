@@ -57,8 +57,10 @@ template <ElementRange R>
                                                        std::span<const int> mask = {}) {
   std::span span(objects);
   std::vector<std::size_t> indices(span.size());
-  indices.resize(shmem_wait_until_some(span.data(), span.size(), indices.data(),
-                                       detail::mask_of(mask, span.size(), "wait_until_some"), static_cast<int>(cmp), value));
+  const std::size_t found =
+      shmem_wait_until_some(span.data(), span.size(), indices.data(),
+                            detail::mask_of(mask, span.size(), "wait_until_some"), static_cast<int>(cmp), value);
+  indices.erase(indices.begin() + static_cast<std::ptrdiff_t>(found), indices.end());
   return indices;
 }
 

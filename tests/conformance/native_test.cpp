@@ -289,6 +289,7 @@ void signals_and_waits() {
   ready.reset();
   shoal::barrier();
   CHECK_EQ(ready.load(), 0);
+  shoal::barrier();
   shoal::Signal moved(std::move(ready));
   shoal::SignalRef(moved.word()).set(9, next_pe());
   CHECK_EQ(moved.wait_until(shoal::Cmp::eq, 9), 9);
@@ -340,6 +341,7 @@ void locks_and_semaphores() {
   }
   shoal::barrier();
   CHECK_EQ(places.on(0).value(), 2);
+  shoal::barrier();
   CHECK(places.on(me).try_acquire());  // one's own instance
   places.on(me).set(5);
   CHECK_EQ(places.on(me).value(), 5);
@@ -458,6 +460,7 @@ void further_heaps() {
     shoal::Array<int> a(heap, 1000);
     CHECK(heap.used() >= before + 4000);
     CHECK(std::all_of(a.begin(), a.end(), [](int x) { return x == 0; }));
+    shoal::barrier();
     a.on(next_pe())[999] = me;
     shoal::barrier();
     CHECK_EQ(a[999], previous_pe());
