@@ -8,8 +8,9 @@ static unsigned char *word; // on every PE, 16 bytes
 static shmem_ctx_t ctx;
 static int home;            // the PE that all go at: another one for each type
 static int repeats;
+static double round_end;
 
-enum { kTickets, kObtained, kGiven, kSums };
+enum { kTickets, kObtained, kGiven, kIterations, kSums };
 
 static void start_round(const char *name, int number) {
   section(name);
@@ -17,6 +18,24 @@ static void start_round(const char *name, int number) {
   memset(word, 0, 16);
   if (me == 0) memset(sums, 0, kSums * sizeof *sums);
   shmem_barrier_all();
+  round_end = test_now() + 0.03;
+}
+
+/// On a busy machine PEs may run one after the other: a round goes on until this PE has met others often enough, that is, until
+/// a word has changed under its hands forty times, or for thirty milliseconds.
+static int goes_on(int i, int meetings) {
+  if (i < repeats) return 1;
+  if (meetings >= 40 || npes == 1) return 0;
+  return i % 64 != 0 || test_now() < round_end;
+}
+
+/// Collective: how many iterations all PEs made together.
+static int64_t all_iterations(int mine) {
+  shmem_quiet();
+  shmem_ctx_quiet(ctx);
+  shmem_int64_atomic_add(&sums[kIterations], mine, 0);
+  shmem_barrier_all();
+  return shmem_int64_atomic_fetch(&sums[kIterations], 0);
 }
 
 // clang-format off
@@ -24,35 +43,37 @@ static void start_round(const char *name, int number) {
 #define DEFINE_ADD(NAME, TYPE)                                                                                             \
   static void add_##NAME(int number) {                                                                                     \
     start_round("contended adds of " #NAME, number);                                                                       \
-    TYPE *shared = (TYPE *)(void *)word, fetched[2];                                                                       \
-    for (int i = 0; i < repeats; ++i) {                                                                                    \
+    TYPE *shared = (TYPE *)(void *)word, ignored[2], last = 0;                                                             \
+    int i = 0, meetings = 0;                                                                                               \
+    for (; goes_on(i, meetings); ++i) {                                                                                    \
+      const TYPE before = shmem_##NAME##_atomic_fetch_add(shared, 2, home);                                                \
+      meetings += before != last;                                                                                          \
       shmem_##NAME##_atomic_add(shared, 3, home);                                                                          \
       shmem_ctx_##NAME##_atomic_add(ctx, shared, (TYPE)-2, home);                                                          \
       shmem_##NAME##_atomic_inc(shared, home);                                                                             \
-      (void)shmem_##NAME##_atomic_fetch_add(shared, 2, home);                                                              \
       (void)shmem_##NAME##_atomic_fetch_inc(shared, home);                                                                 \
-      shmem_##NAME##_atomic_fetch_add_nbi(&fetched[0], shared, 4, home);                                                   \
-      shmem_ctx_##NAME##_atomic_fetch_inc_nbi(ctx, &fetched[1], shared, home);                                             \
+      shmem_##NAME##_atomic_fetch_add_nbi(&ignored[0], shared, 4, home);                                                   \
+      shmem_ctx_##NAME##_atomic_fetch_inc_nbi(ctx, &ignored[1], shared, home);                                             \
+      last = (TYPE)(before + 10);                                                                                          \
       if (i % 8 == 0) shmem_quiet();                                                                                       \
     }                                                                                                                      \
-    shmem_quiet();                                                                                                         \
-    shmem_ctx_quiet(ctx);                                                                                                  \
-    shmem_barrier_all();                                                                                                   \
-    CHECK_EQ(shmem_##NAME##_atomic_fetch(shared, home), (TYPE)(10 * npes * repeats));                                      \
+    const int64_t adds = all_iterations(i);                                                                                \
+    CHECK_EQ(shmem_##NAME##_atomic_fetch(shared, home), (TYPE)(10 * adds));                                                \
     shmem_barrier_all();                                                                                                   \
     start_round("tickets of " #NAME, number);                                                                              \
-    int64_t mine = 0, last = -1;                                                                                           \
-    for (int i = 0; i < repeats; ++i) {                                                                                    \
+    int64_t mine = 0, previous = -1;                                                                                       \
+    for (i = meetings = 0; goes_on(i, meetings); ++i) {                                                                    \
       const int64_t ticket = (int64_t)(i % 2 ? shmem_##NAME##_atomic_fetch_inc(shared, home)                               \
                                              : shmem_##NAME##_atomic_fetch_add(shared, 1, home));                          \
-      CHECK(ticket > last && ticket < (int64_t)npes * repeats);                                                            \
-      last = ticket;                                                                                                       \
+      CHECK(ticket > previous);                                                                                            \
+      meetings += ticket != previous + 1;                                                                                  \
+      previous = ticket;                                                                                                   \
       mine += ticket;                                                                                                      \
     }                                                                                                                      \
     shmem_int64_atomic_add(&sums[kTickets], mine, 0);                                                                      \
-    shmem_barrier_all();                                                                                                   \
-    const int64_t all = (int64_t)npes * repeats;                                                                           \
+    const int64_t all = all_iterations(i);                                                                                 \
     if (me == 0) CHECK_EQ(sums[kTickets], all * (all - 1) / 2);                                                            \
+    CHECK(previous < all);                                                                                                 \
     shmem_barrier_all();                                                                                                   \
   }
 
@@ -62,16 +83,19 @@ static void start_round(const char *name, int number) {
     start_round("compare_swap loops of " #NAME, number);                                                                   \
     TYPE *shared = (TYPE *)(void *)word;                                                                                   \
     TYPE seen = 0, next;                                                                                                   \
-    for (int i = 0; i < repeats; ++i)                                                                                      \
+    int i = 0, meetings = 0;                                                                                               \
+    for (; goes_on(i, meetings); ++i)                                                                                      \
       for (;;) {                                                                                                           \
         next = (TYPE)(seen + 1);                                                                                           \
         const TYPE before = i % 2 ? shmem_##NAME##_atomic_compare_swap(shared, seen, next, home)                           \
                                   : shmem_ctx_##NAME##_atomic_compare_swap(ctx, shared, seen, next, home);                 \
-        if (before == seen) break;                                                                                         \
-        seen = before;                                                                                                     \
+        const int swapped = before == seen;                                                                                \
+        seen = swapped ? next : before;                                                                                    \
+        if (swapped) break;                                                                                                \
+        ++meetings;                                                                                                        \
       }                                                                                                                    \
-    shmem_barrier_all();                                                                                                   \
-    CHECK_EQ(shmem_##NAME##_atomic_fetch(shared, home), (TYPE)(npes * repeats));                                           \
+    const int64_t all = all_iterations(i);                                                                                 \
+    CHECK_EQ(shmem_##NAME##_atomic_fetch(shared, home), (TYPE)all);                                                        \
     shmem_barrier_all();                                                                                                   \
   }
 
@@ -79,13 +103,17 @@ static void start_round(const char *name, int number) {
 #define DEFINE_SWAP(NAME, TYPE)                                                                                            \
   static void swap_##NAME(int number) {                                                                                    \
     start_round("swap chains of " #NAME, number);                                                                          \
-    TYPE *shared = (TYPE *)(void *)word;                                                                                   \
+    TYPE *shared = (TYPE *)(void *)word, last = 0;                                                                         \
     int64_t given = 0, obtained = 0;                                                                                       \
-    for (int i = 0; i < repeats; ++i) {                                                                                    \
-      const TYPE value = (TYPE)(1 + me * repeats + i);                                                                     \
+    int i = 0, meetings = 0;                                                                                               \
+    for (; goes_on(i, meetings); ++i) {                                                                                    \
+      const TYPE value = (TYPE)(1 + me * 1000 + i % 1000);                                                                 \
+      const TYPE before = i % 2 ? shmem_##NAME##_atomic_swap(shared, value, home)                                          \
+                                : shmem_ctx_##NAME##_atomic_swap(ctx, shared, value, home);                                \
       given += (int64_t)value;                                                                                             \
-      obtained += (int64_t)(i % 2 ? shmem_##NAME##_atomic_swap(shared, value, home)                                        \
-                                  : shmem_ctx_##NAME##_atomic_swap(ctx, shared, value, home));                             \
+      obtained += (int64_t)before;                                                                                         \
+      meetings += before != last;                                                                                          \
+      last = value;                                                                                                        \
     }                                                                                                                      \
     shmem_int64_atomic_add(&sums[kGiven], given, 0);                                                                       \
     shmem_int64_atomic_add(&sums[kObtained], obtained, 0);                                                                 \
@@ -100,8 +128,12 @@ static void start_round(const char *name, int number) {
     start_round("contended bits of " #NAME, number);                                                                       \
     TYPE *shared = (TYPE *)(void *)word;                                                                                   \
     const TYPE bit = (TYPE)((TYPE)1 << me), others = (TYPE)~bit;                                                           \
-    for (int i = 0; i < repeats; ++i) {                                                                                    \
-      CHECK_EQ(shmem_##NAME##_atomic_fetch_or(shared, bit, home) & bit, 0);                                                \
+    TYPE last = 0;                                                                                                         \
+    for (int i = 0, meetings = 0; goes_on(i, meetings); ++i) {                                                             \
+      const TYPE before = shmem_##NAME##_atomic_fetch_or(shared, bit, home);                                               \
+      CHECK_EQ(before & bit, 0);                                                                                           \
+      meetings += before != last;                                                                                          \
+      last = before;                                                                                                       \
       CHECK_EQ(shmem_##NAME##_atomic_fetch_and(shared, others, home) & bit, bit);                                          \
       CHECK_EQ(shmem_##NAME##_atomic_fetch_xor(shared, bit, home) & bit, 0);                                               \
       CHECK_EQ(shmem_ctx_##NAME##_atomic_fetch_xor(ctx, shared, bit, home) & bit, bit);                                    \
@@ -126,11 +158,14 @@ SHMEM_FOR_AMO_BITWISE_TYPES(DEFINE_BITS)
 
 /// PE p owns the 32-bit word p of a row on PE 0 and checks it after each change, while its neighbours do the same.
 static void test_neighbouring_words(void) {
-  section("neighbouring 32-bit words");
   uint32_t *row = shmem_calloc((size_t)npes, sizeof *row);
   CHECK(row != NULL);
-  uint32_t value = 0;
-  for (int i = 0; i < 8 * repeats; ++i) {
+  start_round("neighbouring 32-bit words", 0);
+  uint32_t value = 0, last = 0;
+  for (int i = 0, meetings = 0; goes_on(i, meetings); ++i) {
+    const uint32_t beside = shmem_uint32_atomic_fetch(&row[(me ^ 1) % npes], 0);
+    meetings += beside != last;
+    last = beside;
     const uint32_t next = (uint32_t)test_mix((uint64_t)i * 64 + (uint64_t)me);
     switch (i % 6) {
       case 0: shmem_uint32_atomic_set(&row[me], next, 0), value = next; break;

@@ -11,13 +11,14 @@ static long *heap_lock, *heap_locks;
 static int repeats;
 
 /// Only remote reads and writes, none of them atomic: any overlap of two holders loses an update.
-static void count_under(long *lock, long *counter, int home, int times) {
-  for (int i = 0; i < times; ++i) {
-    shmem_set_lock(lock);
-    const long value = shmem_long_g(counter, home);
-    shmem_long_p(counter, value + 1, home); // clear_lock completes it
-    shmem_clear_lock(lock);
-  }
+static long count_under(long *lock, long *counter, int home) {
+  shmem_set_lock(lock);
+  const long value = shmem_long_g(counter, home);
+  // Inside for a while: two that are inside at a time meet here, and not only by a rare chance.
+  for (int look = 0; look < 30; ++look) CHECK_EQ(shmem_long_g(counter, home), value);
+  shmem_long_p(counter, value + 1, home); // clear_lock completes it
+  shmem_clear_lock(lock);
+  return value + 1;
 }
 
 static void expect_free(const long *lock, const char *what) {
@@ -27,16 +28,25 @@ static void expect_free(const long *lock, const char *what) {
   shmem_barrier_all();
 }
 
+/// Goes on until the lock came from another PE fifty times, or for a fifth of a second: on a busy machine PEs may run one after
+/// the other, and then any lock would do.
 static void test_mutual_exclusion(long *lock, const char *what) {
   section(what);
-  long *counter = shmem_calloc(1, sizeof *counter);
+  long *counter = shmem_calloc(2, sizeof *counter), *all = counter + 1;
   CHECK(counter != NULL);
   for (int home = 0; home < npes; home += 1 + npes / 3) {
-    if (me == home) *counter = 0;
+    if (me == home) *counter = *all = 0;
     shmem_barrier_all();
-    count_under(lock, counter, home, repeats);
+    const double end = test_now() + 0.2;
+    long last = 0, times = 0;
+    for (int handovers = 0; times < 50 || (npes > 1 && handovers < 50 && test_now() < end); ++times) {
+      const long now = count_under(lock, counter, home);
+      handovers += now != last + 1;
+      last = now;
+    }
+    shmem_long_atomic_add(all, times, home);
     shmem_barrier_all();
-    CHECK_EQ(shmem_long_g(counter, home), (long)npes * repeats);
+    CHECK_EQ(shmem_long_g(counter, home), shmem_long_g(all, home));
     shmem_barrier_all();
   }
   shmem_free(counter);
@@ -68,7 +78,7 @@ static void test_many_locks(long *locks, const char *what) {
   CHECK(counters != NULL && given != NULL);
   for (int i = 0; i < repeats * 2; ++i) {
     const int k = (int)(test_mix((uint64_t)i * 97 + (uint64_t)me) % kLocks);
-    count_under(&locks[k], &counters[k], k % npes, 1);
+    count_under(&locks[k], &counters[k], k % npes);
     shmem_long_atomic_inc(&given[k], k % npes);
   }
   shmem_barrier_all();
@@ -123,7 +133,7 @@ static void test_test_lock(long *lock, const char *what) {
       shmem_long_p(counter, value + 1, 0);
       shmem_clear_lock(lock);
     } else {
-      count_under(lock, counter, 0, 1);
+      count_under(lock, counter, 0);
     }
   }
   shmem_barrier_all();

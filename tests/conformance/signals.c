@@ -173,18 +173,24 @@ static void test_pipeline(void) {
 /// Large blocks take other copy paths (non-temporal stores, for one): the last byte must not come after the signal.
 static void test_large_blocks(void) {
   section("large blocks before their signal");
-  enum { kLarge = 1 << 20, kRounds = 8 };
+  enum { kLarge = 1 << 20, kRounds = 16 };
   unsigned char *room = shmem_malloc(kLarge), *local = malloc(kLarge);
   CHECK(room != NULL && local != NULL);
   clear_signals(0);
   for (int k = 1; k <= kRounds; ++k) {
     const size_t n = (size_t)kLarge - (size_t)test_random_in(0, 200);
     memset(local, k + me, n);
-    shmem_putmem_signal(room, local, n, &signals[0], (uint64_t)k, SHMEM_SIGNAL_SET, right);
+    switch (k % 4) {
+      case 0: shmem_putmem_signal(room, local, n, &signals[0], (uint64_t)k, SHMEM_SIGNAL_SET, right); break;
+      case 1: shmem_uchar_put_signal_nbi(room, local, n, &signals[0], 1, SHMEM_SIGNAL_ADD, right); break;
+      case 2: shmem_ctx_put8_signal(ctx, room, local, n, &signals[0], 1, SHMEM_SIGNAL_ADD, right); break;
+      default: shmem_ctx_putmem_signal_nbi(ctx, room, local, n, &signals[0], (uint64_t)k, SHMEM_SIGNAL_SET, right);
+    }
     shmem_signal_wait_until(&signals[0], SHMEM_CMP_GE, (uint64_t)k);
     CHECK_EQ(room[n - 1], (unsigned char)(k + left));
     CHECK_EQ(room[n / 2], (unsigned char)(k + left));
     CHECK_EQ(memcmp(room, room + 1, n - 1), 0);
+    shmem_ctx_quiet(ctx); // `local` is written again
     shmem_barrier_all();
   }
   free(local);
