@@ -22,12 +22,6 @@ SHOAL_API(int, team_sync, (shmem_team_t team)) {
   return 0;
 }
 
-namespace {
-
-constexpr size_t bytes_of(size_t count, size_t width) noexcept { return count > SIZE_MAX / width ? SIZE_MAX : count * width; }
-
-}  // namespace
-
 #define SHOAL_DEFINE_COLLECTIVES(broadcast_name, collect_name, fcollect_name, alltoall_name, alltoalls_name, T, width)     \
   SHOAL_API(int, broadcast_name, (shmem_team_t team, T* dest, const T* source, size_t nelems, int PE_root)) {              \
     Team* members = team_of(team, "shmem_" #broadcast_name);                                                               \

@@ -7,6 +7,15 @@
 
 #include "api/current.hpp"
 
+namespace shoal {
+
+/// Saturates, so that a count too large to address fails the range check.
+constexpr std::size_t bytes_of(std::size_t count, std::size_t width) noexcept {
+  return count > SIZE_MAX / width ? SIZE_MAX : count * width;
+}
+
+}  // namespace shoal
+
 /// SHOAL_API(int, my_pe, (void)) { ... } defines pshmem_my_pe and shmem_my_pe.
 #define SHOAL_API(result, name, parameters)                                                                      \
   extern "C" __attribute__((visibility("default"), weak, alias("pshmem_" #name))) result shmem_##name parameters; \

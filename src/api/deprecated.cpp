@@ -23,12 +23,6 @@ SHOAL_API(void, sync, (SHOAL_ACTIVE_SET, long* pSync)) {
   group.sync("shmem_sync");
 }
 
-namespace {
-
-constexpr size_t bytes_of(size_t count, size_t width) noexcept { return count > SIZE_MAX / width ? SIZE_MAX : count * width; }
-
-}  // namespace
-
 #define SHOAL_DEFINE(BITS)                                                                                                \
   SHOAL_API(void, broadcast##BITS,                                                                                        \
             (void* dest, const void* source, size_t nelems, int PE_root, SHOAL_ACTIVE_SET, long* pSync)) {                \

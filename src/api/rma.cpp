@@ -4,13 +4,6 @@
 
 using namespace shoal;
 
-namespace {
-
-/// Saturates, so that a count too large to address fails the range check.
-constexpr size_t bytes_of(size_t count, size_t width) noexcept { return count > SIZE_MAX / width ? SIZE_MAX : count * width; }
-
-}  // namespace
-
 // `infix` goes between shmem_ or shmem_ctx_ and the operation: "int_" or nothing; `suffix` behind it: "8", "mem" or nothing.
 #define SHOAL_DEFINE_BLOCK(name, T, width, direction)                                                                       \
   SHOAL_API(void, name, (T* dest, const T* source, size_t nelems, int pe)) {                                                \

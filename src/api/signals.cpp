@@ -5,12 +5,6 @@
 
 using namespace shoal;
 
-namespace {
-
-constexpr size_t bytes_of(size_t count, size_t width) noexcept { return count > SIZE_MAX / width ? SIZE_MAX : count * width; }
-
-}  // namespace
-
 #define SHOAL_DEFINE_PUT_SIGNAL(name, T, width)                                                                             \
   SHOAL_API(void, name, (T* dest, const T* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe)) { \
     world().put_signal(dest, source, bytes_of(nelems, width), sig_addr, signal, sig_op, pe, "shmem_" #name);                \
