@@ -11,6 +11,8 @@
 //             fork. Handlers are registered when the library is loaded and do nothing unless data is attached. vfork,
 //             posix_spawn and system need nothing; _Fork and raw clone run no handlers, and their children go on
 //             sharing.
+//             clang's ThreadSanitizer, which is linked into the program and registers its handlers even earlier, runs
+//             its child handler on the shared pages: under it, fork before init or keep to one thread.
 //   threads   Between copying and remapping nobody may write, so other threads are held for about a millisecond
 //   (thread_hold.hpp). not seen  Writes by hardware or the kernel that started before (RDMA, O_DIRECT into a global
 //   array) go to the old pages.

@@ -6,6 +6,7 @@
 // the signal can't be stopped but is watched instead: as long as it sleeps in the kernel it writes nothing, and whether
 // it slept all the time shows in its count of context switches. That covers helper threads that wait with all signals
 // blocked (ours, sanitizers', qemu's).
+// gdb stops at the signal unless it is told `handle SIG64 nostop noprint pass`; without other threads none is sent.
 //
 // A held thread may hold any lock, malloc's above all. So from construction to release() the caller allocates nothing,
 // throws nothing, and calls no more of libc than raw_syscall.
