@@ -84,8 +84,9 @@ void* Monitor::run(void* argument) {
   // POLLNVAL: the program closed the descriptor; then there is nothing left to watch.
   if (fds[0].revents != 0 || (fds[1].revents & POLLNVAL) != 0) return nullptr;
   flush_stdio_briefly();
-  if (self->ends_ == Ends::group) ::kill(0, SIGKILL);
-  ::_exit(128 + SIGKILL);
+  // Not _exit: whatever a tool hooks into it might wait for the very lock that the flush could not get.
+  ::kill(self->ends_ == Ends::group ? 0 : ::getpid(), SIGKILL);
+  return nullptr;
 }
 
 }  // namespace shoal
