@@ -230,11 +230,12 @@ SHOAL_UNINSTRUMENTED Result try_to_unshare(Move& move, ThreadHold& hold) noexcep
     drop_copies(move);
     return {Outcome::disturbed, 0};
   }
-  if (const long error = move_copies_into_place(move); error != 0) {
-    drop_copies(move);
-    return {Outcome::failed, error};
-  }
-  return {hold.watched_slept() ? Outcome::done : Outcome::lost, 0};
+  const long error = move_copies_into_place(move);
+  if (error == 0 && hold.watched_slept()) return {Outcome::done, 0};
+  // Shared again, all of it: what is in place already is a copy of the file.
+  drop_copies(move);
+  map_file_over(move);
+  return {error == 0 ? Outcome::lost : Outcome::failed, error};
 }
 
 // ---- to here ----
@@ -252,7 +253,7 @@ void move_with_threads_held(const char* what, std::uint64_t patience_ns, F attem
                                    std::strerror(static_cast<int>(-result.error))));
   if (result.outcome != Outcome::done)
     throw Error(Code::unsupported,
-                strf("cannot %s: it must stand still for that, but among the threads %s, which block all "
+                strf("cannot %s: nothing may be written for that moment, but among the threads %s, which block all "
                      "real-time signals, one kept running; initialise before it starts, or set "
                      "SHOAL_STATIC_DATA=0 to do without symmetric static data",
                      what, hold.describe_watched().c_str()));

@@ -5,20 +5,18 @@
 // contents, but from then on other processes can map the file and reach them. The program notices nothing: pointers,
 // stdio, copy relocations and the debugger go on working. PIE or not, any linker.
 //
-//   fork      The child gets a private copy before fork returns, as if the memory had been private: of the calling
-//   thread's variables
-//             exactly as they were, of what other threads or PEs write meanwhile a state that each page had during
-//             fork. Handlers are registered when the library is loaded and do nothing unless data is attached. vfork,
-//             posix_spawn and system need nothing; _Fork and raw clone run no handlers, and their children go on
-//             sharing.
-//             clang's ThreadSanitizer, which is linked into the program and registers its handlers even earlier, runs
-//             its child handler on the shared pages: under it, fork before init or keep to one thread.
-//   threads   Between copying and remapping nobody may write, so other threads are held for about a millisecond
-//   (thread_hold.hpp). not seen  Writes by hardware or the kernel that started before (RDMA, O_DIRECT into a global
-//   array) go to the old pages.
+// Fork: the child gets a private copy before fork returns, as if the memory had been private. It has the calling
+// thread's variables exactly as they were; of what other threads or PEs write meanwhile, a state that each page had
+// during fork. The handlers are registered when the library is loaded and do nothing unless data is attached. vfork,
+// posix_spawn and system need none; _Fork and raw clone run none, and their children go on sharing. Clang's
+// ThreadSanitizer, which is linked into the program and registers its own handlers even earlier, runs its child handler
+// on the shared pages: under it, fork before init or with one thread.
 //
-// All functions may be called from any thread; they exclude one another and fork. The code itself must not be among the
-// program's own: it belongs into a shared library.
+// Threads: between copying and remapping nobody may write, so other threads are held for about a millisecond; see
+// thread_hold.hpp. Writes by hardware or kernel that began before (RDMA, O_DIRECT into a global array) miss the move.
+//
+// All functions may be called from any thread; they exclude one another and fork. The code itself must not be part of
+// the program: it belongs into a shared library.
 #pragma once
 #include <cstddef>
 #include <cstdint>
