@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Set-up, exit, queries: OpenSHMEM 1.6, "Library Setup, Exit, and Query Routines" and "Thread Support".
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -10,6 +12,8 @@
 
 namespace shoal {
 namespace {
+
+constexpr unsigned kWaitToBeEndedUs = 500'000;
 
 /// What stands in for a job before init and after finalize.
 class NoJob final : public Fatal {
@@ -38,6 +42,7 @@ class Life final {
 
  private:
   void start();
+  int report(const char* call, Code code, const char* what);
   void leave(bool program_ends);
   void stop(bool program_ends);
 
@@ -45,6 +50,7 @@ class Life final {
   int inits_ = 0;
   int thread_level_ = SHMEM_THREAD_SINGLE;
   bool watches_exit_ = false;
+  bool in_job_ = false;  // of several PEs, joined or joining
   pid_t pid_ = 0;  // a forked child is no PE: it must leave the job alone
   std::unique_ptr<Job> job_;
   std::unique_ptr<StatusMapping> status_;
@@ -69,6 +75,7 @@ void Life::start() {
   setup.options = Options::from(environment);
   setup.bootstrap = find_bootstrap(environment);
   const int me = setup.bootstrap->rank();
+  in_job_ = setup.bootstrap->size() > 1;
   status_ = std::make_unique<StatusMapping>(StatusMapping::open(environment, setup.bootstrap->size()));
   StatusWriter(status_->record(me)).set(Phase::starting, "shmem_init", "");
   setup.status = status_.get();
@@ -84,6 +91,15 @@ void Life::start() {
   }
 }
 
+/// @return the code
+int Life::report(const char* call, Code code, const char* what) {
+  // When another PE died, its death is the news, not that this one misses it: the launcher says so and ends this process,
+  // which takes it a few milliseconds.
+  if (in_job_ && code != Code::invalid_option) ::usleep(kWaitToBeEndedUs);
+  print_line(-1, strf("%s: %s", call, what));
+  return static_cast<int>(code);
+}
+
 int Life::init(const char* call, int requested, int* provided) {
   const std::lock_guard guard(mutex_);
   if (inits_ > 0 && pid_ == ::getpid()) {
@@ -92,11 +108,9 @@ int Life::init(const char* call, int requested, int* provided) {
     try {
       start();
     } catch (const Error& error) {
-      print_line(-1, strf("%s: %s", call, error.what()));
-      return static_cast<int>(error.code());
+      return report(call, error.code(), error.what());
     } catch (const std::exception& error) {
-      print_line(-1, strf("%s: %s", call, error.what()));
-      return static_cast<int>(Code::system);
+      return report(call, Code::system, error.what());
     }
     inits_ = 1;
     thread_level_ = requested;
@@ -125,7 +139,8 @@ void Life::leave(bool program_ends) {
   try {
     stop(program_ends);
   } catch (const std::exception& error) {
-    current.world->fatal("shmem_finalize", error.what());
+    report("shmem_finalize", Code::peer, error.what());
+    std::_Exit(1);
   }
 }
 
