@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of any PE, or of the launcher, at random moments: the job ends, one line says who and why, nothing is left.
 
-Needs SHOALRUN and KILL_TARGET in the environment. SHOAL_TEST_KILLS: how many (default 30); SHOAL_TEST_SEED: replays a run.
+Needs SHOALRUN and KILL_TARGET in the environment. SHOAL_TEST_KILLS: how many (default 25, with SHOAL_TEST_FULL 100); SHOAL_TEST_SEED: replays a run.
 """
 import os
 import random
@@ -15,7 +15,7 @@ import unittest
 
 SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
 TARGET = os.environ.get("KILL_TARGET", "kill_target")
-KILLS = int(os.environ.get("SHOAL_TEST_KILLS", "30"))
+KILLS = int(os.environ.get("SHOAL_TEST_KILLS", "100" if "SHOAL_TEST_FULL" in os.environ else "25"))
 SEED = int(os.environ.get("SHOAL_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
 LIMIT = 20  # seconds after which a job counts as hung; on an idle machine it is gone within a tenth of one
 
