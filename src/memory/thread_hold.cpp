@@ -177,7 +177,7 @@ SHOAL_UNINSTRUMENTED void ThreadHold::on_signal(int, void* info_pointer, void*) 
 /// Picks the signal, installs the handler.
 SHOAL_UNINSTRUMENTED ThreadHold::Failure ThreadHold::start() noexcept {
   KernelAction found{};
-  int signal = 64;  // the kernel's SIGRTMAX; libc keeps 32 and 33, and perhaps 34, for itself
+  int signal = 62;  // qemu-user takes handlers for 63 and 64 but never delivers; libc keeps 32 to 34 for itself
   for (; signal > 34; --signal)
     if (set_action(signal, nullptr, &found) == 0 &&
         (found.handler == nullptr || found.handler == &ThreadHold::on_signal))
@@ -236,8 +236,8 @@ SHOAL_UNINSTRUMENTED ThreadHold::Failure ThreadHold::signal_willing() noexcept {
     const long error =
         alive ? raw_syscall(SYS_rt_tgsigqueueinfo, pid, static_cast<long>(entry.tid), static_cast<long>(signal_), &info)
               : -ESRCH;
-    if (error != 0) entry.tid = 0;  // nobody will answer
     if (error != 0 && error != -ESRCH) return {Failure::no_delivery, entry.tid, error};
+    if (error != 0) entry.tid = 0;  // gone
   }
   return {};
 }

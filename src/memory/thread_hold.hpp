@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds the other threads of this process still for a moment.
 //
-// Each gets a real-time signal that nobody uses (the highest with the default disposition, which is restored
-// afterwards) and waits in its handler. Blocking calls that a signal interrupts may return EINTR. A thread that blocks
-// the signal can't be stopped but is watched instead: as long as it sleeps in the kernel it writes nothing, and whether
-// it slept all the time shows in its count of context switches. That covers helper threads that wait with all signals
-// blocked (ours, sanitizers', qemu's).
-// gdb stops at the signal unless it is told `handle SIG64 nostop noprint pass`; without other threads none is sent.
+// Each gets a real-time signal that nobody uses (62 or the next below with the default disposition,
+// which is restored afterwards) and waits in its handler. Blocking calls that a signal interrupts may return EINTR. A
+// thread that blocks the signal can't be stopped but is watched instead: as long as it sleeps in the kernel it writes
+// nothing, and whether it slept all the time shows in its count of context switches. That covers helper threads that
+// wait with all signals blocked (ours, sanitizers', qemu's). gdb stops at the signal unless it is told `handle SIG62
+// nostop noprint pass`; without other threads none is sent.
 //
 // A held thread may hold any lock, malloc's above all. So from construction to release() the caller allocates nothing,
 // throws nothing, and calls no more of libc than raw_syscall.
