@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chapter "Memory management": the symmetric heap. Runs with a small heap (SHMEM_SYMMETRIC_SIZE=16m), so that it can be used up.
+// Chapter "Memory management": the symmetric heap. Runs with a small one (16 MiB), so that it can be used up.
 #include "support.h"
 
 enum { kMega = 1 << 20 };
@@ -275,6 +275,7 @@ static void test_barriers(void) {
 }
 
 int main(void) {
+  setenv("SHMEM_SYMMETRIC_SIZE", "16m", 1);
   test_begin("memory");
   right = (me + 1) % npes;
   left = (me + npes - 1) % npes;
