@@ -53,13 +53,20 @@ parts=(clang tsan asan release)
 if [ -n "$only" ]; then IFS=, read -ra parts <<<"$only"; fi
 
 # The subsets: what a second compiler and ThreadSanitizer could see that g++ and AddressSanitizer do not.
+tsan_conformance=(threads contexts locks signals wait)
 subset_of() {
   [ -z "$filter" ] || { echo "$filter" && return; }
   case $1:$full in
-    clang:no) echo '^(unit|negative)\.|^conformance\..*\.[24]$' ;;
-    tsan:no) echo '^unit\.|^conformance\.(threads|contexts|locks|signals|wait).*\.2$' ;;
-    aarch64:*) echo '^unit\.(?!layers)|^conformance\..*\.[24]$' ;;
+    clang:no) echo '^(unit|negative)\.|^conformance\.\w+\.[24]$' ;;
+    tsan:no) echo "^unit\\.\\w+_test\$|^conformance\\.($(IFS='|' && echo "${tsan_conformance[*]}"))\\.2\$" ;;
+    aarch64:*) echo '^unit\.\w+_test$|^conformance\.\w+\.[24]$' ;;
     *) echo . ;;
+  esac
+}
+targets_of() {
+  case $1:$full$filter in
+    tsan:no) echo shoalrun shoal_unit_tests "${tsan_conformance[@]/#/conformance_}" ;;
+    *) echo all ;;
   esac
 }
 
@@ -81,7 +88,8 @@ for part in "${parts[@]}"; do
   say "Building $part"
   began=$SECONDS
   cmake --preset "$part" --log-level=WARNING -DSHOAL_TESTS=ON -DSHOAL_EXAMPLES=ON
-  cmake --build --preset "$part" -j "$jobs"
+  read -ra targets <<<"$(targets_of "$part")"
+  cmake --build --preset "$part" -j "$jobs" --target "${targets[@]}"
   echo "$part: built in $((SECONDS - began)) s"
   prefix=''
   # ThreadSanitizer of clang 14 cannot place its tables when the kernel scatters the address space widely.
