@@ -28,9 +28,9 @@ need_packages() {
   [ "$install" = yes ] || fail "missing packages; install them with: apt-get install ${missing[*]}"
   say "Installing ${missing[*]}"
   local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600)
-  local get=("${apt[@]}" install -y --no-install-recommends "${missing[@]}")
-  # The package lists may be absent or too old to name files that still exist.
-  "${get[@]}" || { "${apt[@]}" update && "${get[@]}"; } || fail "could not install: ${missing[*]}"
+  # The package lists may be absent, or too old to name files that still exist.
+  "${apt[@]}" update || echo "could not renew the package lists; trying with those that are here"
+  "${apt[@]}" install -y --no-install-recommends "${missing[@]}" || fail "could not install: ${missing[*]}"
 }
 
 # Compile jobs: one a processor, but no more than memory allows.

@@ -73,17 +73,23 @@ class Packages(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("missing packages; install them with: apt-get install cmake ninja-build", result.stderr)
 
-    def test_missing_packages_are_installed_after_an_update_where_the_lists_are_old(self):
+    def test_missing_packages_are_installed_from_fresh_lists(self):
         log = os.path.join(self.bin, "log")
-        self.fake("dpkg-query", "exit 1\n")
+        self.fake("dpkg-query", 'case "$*" in *g++) echo installed ;; *) exit 1 ;; esac\n')
         self.fake("sudo", 'exec "$@"\n')
-        self.fake("apt-get", f'echo "$*" >>{log}\ncase "$*" in *update) touch {log}.updated ;; *) [ -e {log}.updated ] ;; esac\n')
-        result = self.need("yes", "cmake")
+        self.fake("apt-get", f'echo "$*" >>{log}\ncase "$*" in *update) exit 100 ;; esac\n')
+        result = self.need("yes", "cmake", "g++", "clang")
         self.assertEqual(result.returncode, 0, result.stderr)
         with open(log, encoding="utf-8") as file:
             calls = [line.split("-o DPkg::Lock::Timeout=600 ")[1] for line in file.read().splitlines()]
-        install = "install -y --no-install-recommends cmake"
-        self.assertEqual(calls, [install, "update", install])
+        self.assertEqual(calls, ["update", "install -y --no-install-recommends cmake clang"])
+
+    def test_failed_installation_is_a_failure(self):
+        self.fake("dpkg-query", "exit 1\n")
+        self.fake("sudo", 'exec "$@"\n')
+        self.fake("apt-get", "exit 100\n")
+        result = self.need("yes", "cmake", "clang")
+        self.assertEqual((result.returncode, result.stderr), (1, "bash: could not install: cmake clang\n"))
 
 
 class Combined(unittest.TestCase):

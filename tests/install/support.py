@@ -37,6 +37,7 @@ class Installation(unittest.TestCase):
         env["PATH"] = os.path.join(cls.prefix, "bin") + os.pathsep + env["PATH"]
         env["PKG_CONFIG_PATH"] = os.path.join(cls.prefix, "lib", "pkgconfig")
         env["CMAKE_PREFIX_PATH"] = cls.prefix
+        env["CMAKE_GENERATOR"] = "Ninja"  # make need not be there
         env.update(extra)
         return env
 
