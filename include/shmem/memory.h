@@ -25,8 +25,8 @@ SHMEM_API void SHMEM_FN(free)(void *ptr);
 /// size 0 as shmem_free, returning NULL. On failure returns NULL and leaves the object as it was.
 SHMEM_API void *SHMEM_FN(realloc)(void *ptr, size_t size);
 
-/// As shmem_malloc, at an address that is a multiple of `alignment`, a power of two and a multiple of sizeof(void *);
-/// NULL for any other alignment.
+/// As shmem_malloc, at an address that is a multiple of `alignment`, a power of two from sizeof(void *) to 2 MiB; NULL
+/// for any other alignment.
 SHMEM_API void *SHMEM_FN(align)(size_t alignment, size_t size);
 
 /// As shmem_malloc of `count * size` bytes, set to zero; NULL if the product overflows.

@@ -38,6 +38,9 @@ struct Domain {
   const Fatal* fatal = nullptr;
 };
 
+/// No heap is smaller.
+inline constexpr std::size_t kLeastHeapBytes = 64;
+
 /// How much a signal operation does: SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD.
 enum class SignalOp { set, add };
 
@@ -63,10 +66,9 @@ class Context final {
 
   /// Where [address, address + bytes) of `pe` is mapped here. Null when there is nothing to access (bytes == 0). Ends the
   /// job when `pe` is no member or the range is not symmetric memory.
-  char* at(const void* address, std::size_t bytes, int pe, const char* call) const noexcept {
+  [[gnu::always_inline]] char* at(const void* address, std::size_t bytes, int pe, const char* call) const noexcept {
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - heap_base_;
-    if (static_cast<unsigned>(pe) < static_cast<unsigned>(n_pes_) && offset < heap_bytes_ &&
-        bytes <= heap_bytes_ - offset) [[likely]]
+    if (static_cast<unsigned>(pe) < static_cast<unsigned>(n_pes_) && inside_heap(offset, bytes)) [[likely]]
       return heap_peers_[pe] + offset;
     return at_slow(address, bytes, pe, call);
   }
@@ -117,7 +119,7 @@ class Context final {
 
   /// The word of an atomic operation: at() plus the alignment check.
   template <class T>
-  T* word(const T* address, int pe, const char* call) const noexcept {
+  [[gnu::always_inline]] T* word(const T* address, int pe, const char* call) const noexcept {
     if (reinterpret_cast<std::uintptr_t>(address) % sizeof(T) != 0) [[unlikely]]
       misaligned(address, sizeof(T), call);
     return reinterpret_cast<T*>(at(address, sizeof(T), pe, call));
@@ -142,8 +144,7 @@ class Context final {
     if (count > SIZE_MAX / sizeof(T)) [[unlikely]]
       not_symmetric(address, SIZE_MAX, call);
     const std::size_t bytes = count * sizeof(T);
-    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - heap_base_;
-    if (offset < heap_bytes_ && bytes <= heap_bytes_ - offset) [[likely]]
+    if (inside_heap(reinterpret_cast<std::uintptr_t>(address) - heap_base_, bytes) && heap_bytes_ != 0) [[likely]]
       return address;
     if (bytes != 0 && domain_->segments->find(reinterpret_cast<std::uintptr_t>(address), bytes) == nullptr) [[unlikely]]
       not_symmetric(address, bytes, call);
@@ -163,6 +164,12 @@ class Context final {
  private:
   template <class T>
   static constexpr bool kSingleAccess = sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0;
+
+  [[gnu::always_inline]] bool inside_heap(std::uintptr_t offset, std::size_t bytes) const noexcept {
+    // Every heap is larger than any single element, so for one of those a single comparison does.
+    if (__builtin_constant_p(bytes) && bytes != 0 && bytes <= kLeastHeapBytes) return offset <= heap_bytes_ - bytes;
+    return offset < heap_bytes_ && bytes <= heap_bytes_ - offset;
+  }
 
   char* at_slow(const void* address, std::size_t bytes, int pe, const char* call) const noexcept;
   [[noreturn]] void not_symmetric(const void* address, std::size_t bytes, const char* call) const noexcept;

@@ -13,7 +13,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kHeapAlignment = 64;
+constexpr std::size_t kHeapAlignment = kLeastHeapBytes;
 constexpr int kSpins = 4000;             // some 50 microseconds: longer than any wait for a PE that is running
 constexpr int kOversubscribedSpins = 20; // the one waited for may need this very core
 

@@ -12,10 +12,12 @@ namespace {
 // Large blocks start on a page: copies between them are aligned alike, and pages are never shared with a neighbour's.
 constexpr std::size_t kLargeBytes = 64 * 1024;
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kMostAlignment = std::size_t{2} << 20;  // of the mappings: beyond it, offsets say nothing about addresses
 
 }  // namespace
 
 void* SymmetricHeap::take(std::size_t bytes, std::size_t alignment) noexcept {
+  if (alignment > kMostAlignment) return nullptr;
   if (bytes >= kLargeBytes) alignment = std::max(alignment, kPage);
   const auto offset = allocator_.allocate(bytes, alignment);
   return offset ? base_ + *offset : nullptr;

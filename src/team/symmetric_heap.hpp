@@ -18,7 +18,7 @@ class SymmetricHeap final {
   SymmetricHeap(char* base, std::size_t bytes, std::size_t alignment) : base_(base), allocator_(bytes, alignment) {}
 
   /// A block, or null on all members when there is no room (or bytes is 0: then nobody waits). Members meet at the end.
-  /// @param alignment  a power of two, or 0 for the heap's own
+  /// @param alignment  a power of two up to 2 MiB, or 0 for the heap's own
   void* allocate(Group& group, std::size_t bytes, std::size_t alignment, const char* call) noexcept;
   /// The same, filled with zeros on every member before any returns.
   void* allocate_zeroed(Group& group, std::size_t count, std::size_t size, const char* call) noexcept;
