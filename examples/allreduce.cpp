@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All-reduce: mean, spread, smallest and largest value of numbers that are dealt out to all PEs; every PE gets all four.
-// Shows: reductions over the team of all PEs, by the C++ overloads (shmem_sum_reduce picks the type), and a scan.
+// All-reduce: mean, spread, smallest and largest value of numbers that are dealt out to all PEs; every PE gets all
+// four. Shows: reductions over the team of all PEs, by the C++ overloads (shmem_sum_reduce picks the type), and a scan.
 #include <shmem.h>
 
 #include <cmath>
@@ -78,8 +78,8 @@ int main() {
     const double mean = total_sums[0] / static_cast<double>(all);
     std::printf("%lld numbers on %d PEs: mean %.3f, deviation %.3f, smallest %lld, largest %lld\n",
                 static_cast<long long>(all), pes, mean,
-                std::sqrt(total_sums[1] / static_cast<double>(all) - mean * mean),
-                static_cast<long long>(smallest[0]), static_cast<long long>(largest[0]));
+                std::sqrt(total_sums[1] / static_cast<double>(all) - mean * mean), static_cast<long long>(smallest[0]),
+                static_cast<long long>(largest[0]));
   }
   shmem_finalize();
   return ok ? 0 : 1;

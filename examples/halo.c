@@ -23,10 +23,10 @@ static double average(double here, double up, double down, double left, double r
 }
 
 /* The same on one PE, without halos: the whole torus, kSteps steps. */
-static double *serial(int rows, int columns) {
+static double* serial(int rows, int columns) {
   const size_t cells = (size_t)rows * (size_t)columns;
-  double *now = malloc(cells * sizeof *now);
-  double *next = malloc(cells * sizeof *next);
+  double* now = malloc(cells * sizeof *now);
+  double* next = malloc(cells * sizeof *next);
   if (now == NULL || next == NULL) abort();
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < columns; ++c) now[r * columns + c] = start_value(r, c);
@@ -36,7 +36,7 @@ static double *serial(int rows, int columns) {
         next[r * columns + c] =
             average(now[r * columns + c], now[wrap(r - 1, rows) * columns + c], now[wrap(r + 1, rows) * columns + c],
                     now[r * columns + wrap(c - 1, columns)], now[r * columns + wrap(c + 1, columns)]);
-    double *swap = now;
+    double* swap = now;
     now = next;
     next = swap;
   }
@@ -66,23 +66,23 @@ int main(void) {
       grid[0][r * kWidth + c] = start_value(my_row * kRows + r - 1, my_column * kColumns + c - 1);
 
   for (int step = 0; step < kSteps; ++step) {
-    double *now = grid[step % 2];
-    double *next = grid[(step + 1) % 2];
-    shmem_put(&now[(kRows + 1) * kWidth + 1], &now[1 * kWidth + 1], kColumns, up);  /* my top row: below its last one */
-    shmem_put(&now[1], &now[kRows * kWidth + 1], kColumns, down);                   /* my last row: above its top one */
+    double* now = grid[step % 2];
+    double* next = grid[(step + 1) % 2];
+    shmem_put(&now[(kRows + 1) * kWidth + 1], &now[1 * kWidth + 1], kColumns, up); /* my top row: below its last one */
+    shmem_put(&now[1], &now[kRows * kWidth + 1], kColumns, down);                  /* my last row: above its top one */
     shmem_iput(&now[kWidth + kColumns + 1], &now[kWidth + 1], kWidth, kWidth, kRows, left);
     shmem_iput(&now[kWidth], &now[kWidth + kColumns], kWidth, kWidth, kRows, right);
     shmem_barrier_all(); /* all halos of this step are filled; nobody still reads the other grid */
     for (int r = 1; r <= kRows; ++r)
       for (int c = 1; c <= kColumns; ++c) {
-        const double *cell = &now[r * kWidth + c];
+        const double* cell = &now[r * kWidth + c];
         next[r * kWidth + c] = average(cell[0], cell[-kWidth], cell[kWidth], cell[-1], cell[1]);
       }
   }
 
   int status = 0;
   double difference = 0;
-  double *expected = serial(pe_rows * kRows, pe_columns * kColumns);
+  double* expected = serial(pe_rows * kRows, pe_columns * kColumns);
   for (int r = 1; r <= kRows; ++r)
     for (int c = 1; c <= kColumns; ++c) {
       const double wanted = expected[(my_row * kRows + r - 1) * pe_columns * kColumns + my_column * kColumns + c - 1];

@@ -11,7 +11,7 @@
 enum { kCells = 100, kDraws = 20000 };
 
 /* The next number of a random sequence (xorshift), so that the check can draw the same ones again. */
-static uint64_t next(uint64_t *state) {
+static uint64_t next(uint64_t* state) {
   *state ^= *state << 13;
   *state ^= *state >> 7;
   *state ^= *state << 17;
@@ -21,7 +21,7 @@ static uint64_t next(uint64_t *state) {
 static uint64_t seed(int pe) { return 88172645463325252u + (uint64_t)pe * 7919u; }
 
 /* The sum of two dice has a peak in the middle: neighbouring PEs meet in the same few cells. */
-static int draw(uint64_t *state) {
+static int draw(uint64_t* state) {
   const uint64_t first = next(state) % (kCells / 2);
   return (int)(first + next(state) % (kCells / 2 + 1));
 }
@@ -33,8 +33,8 @@ int main(void) {
 
   /* Cell c is number c / pes on PE c % pes. */
   const size_t cells_per_pe = (size_t)((kCells + pes - 1) / pes);
-  uint64_t *cells = shmem_calloc(cells_per_pe, sizeof *cells);
-  uint64_t *drawn = shmem_calloc(1, sizeof *drawn);
+  uint64_t* cells = shmem_calloc(cells_per_pe, sizeof *cells);
+  uint64_t* drawn = shmem_calloc(1, sizeof *drawn);
   if (cells == NULL || drawn == NULL) {
     if (me == 0) fprintf(stderr, "histogram: the symmetric heap is full\n");
     shmem_finalize();

@@ -9,10 +9,10 @@
 
 enum { kBookings = 200, kBalance = 0, kNumber = 1, kChecksum = 2, kFields = 3 };
 
-static long lock = 0;            /* symmetric; zero is free */
-static long account[kFields];    /* the one on PE 0 is used */
+static long lock = 0;         /* symmetric; zero is free */
+static long account[kFields]; /* the one on PE 0 is used */
 
-static long checksum(const long *a) { return a[kBalance] * 31 + a[kNumber] * 17; }
+static long checksum(const long* a) { return a[kBalance] * 31 + a[kNumber] * 17; }
 
 int main(void) {
   shmem_init();
@@ -45,8 +45,8 @@ int main(void) {
   if (me == 0) {
     const long number = (long)pes * kBookings;
     const long balance = kBookings * ((long)pes * (pes - 1) / 2) + pes * ((long)kBookings * (kBookings - 1) / 2);
-    printf("%ld bookings by %d PEs, the balance is %ld; PE 0 found the lock free %d times of %d\n",
-           account[kNumber], pes, account[kBalance], at_once, kBookings);
+    printf("%ld bookings by %d PEs, the balance is %ld; PE 0 found the lock free %d times of %d\n", account[kNumber],
+           pes, account[kBalance], at_once, kBookings);
     if (account[kNumber] != number || account[kBalance] != balance) {
       fprintf(stderr, "locks: expected %ld bookings and the balance %ld\n", number, balance);
       status = 1;

@@ -3,13 +3,12 @@
 // Native C++: sorts numbers that are spread over all PEs. Each PE owns a range of values; every PE reserves room in the
 // others' arrays by an atomic and puts its numbers there, a block for each.
 // Shows: the C++20 interface: a job and arrays that end with their scope, spans, remote elements, atomics, reductions.
-#include <shoal/shoal.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <random>
+#include <shoal/shoal.hpp>
 #include <vector>
 
 namespace {

@@ -51,7 +51,8 @@ int main() {
     }
   }
   if (last) {
-    std::printf("%llu blocks of %zu numbers went through %d PEs\n", static_cast<unsigned long long>(kBlocks), kBlock, pes);
+    std::printf("%llu blocks of %zu numbers went through %d PEs\n", static_cast<unsigned long long>(kBlocks), kBlock,
+                pes);
     if (wrong != 0) {
       std::fprintf(stderr, "pipeline: %llu numbers are wrong at the end\n", static_cast<unsigned long long>(wrong));
     }

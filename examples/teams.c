@@ -8,7 +8,7 @@
 
 static long mine, row_sum, column_sum, even_sum;
 
-static int check(const char *what, long found, long expected) {
+static int check(const char* what, long found, long expected) {
   if (found == expected) return 0;
   fprintf(stderr, "teams: PE %d: %s is %ld, expected %ld\n", shmem_my_pe(), what, found, expected);
   return 1;

@@ -22,8 +22,7 @@ void fill_header(const Graph& graph, int pes, SymmetricArray<std::uint64_t>& hea
   header[kEdges] = graph.edges();
   for (std::size_t pe = 0; pe + 1 < first.size(); ++pe) {
     header[kMaxRows] = std::max<std::uint64_t>(header[kMaxRows], first[pe + 1] - first[pe]);
-    header[kMaxEdges] =
-        std::max(header[kMaxEdges], graph.in_offsets[first[pe + 1]] - graph.in_offsets[first[pe]]);
+    header[kMaxEdges] = std::max(header[kMaxEdges], graph.in_offsets[first[pe + 1]] - graph.in_offsets[first[pe]]);
   }
   std::copy(first.begin(), first.end(), header.data() + kHeaderWords);
 }

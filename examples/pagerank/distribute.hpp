@@ -22,11 +22,11 @@ struct Part {
 
   int me;
   int pes;
-  std::vector<Vertex> first;              ///< where each PE's vertices begin; one entry more than PEs
-  EdgeIndex edges;                        ///< of the whole graph
-  SymmetricArray<EdgeIndex> in_offsets;   ///< of my rows, counted from my first edge
-  SymmetricArray<Vertex> in_sources;      ///< of my rows; numbers in the whole graph
-  SymmetricArray<Vertex> out_degrees;     ///< of my rows
+  std::vector<Vertex> first;             ///< where each PE's vertices begin; one entry more than PEs
+  EdgeIndex edges;                       ///< of the whole graph
+  SymmetricArray<EdgeIndex> in_offsets;  ///< of my rows, counted from my first edge
+  SymmetricArray<Vertex> in_sources;     ///< of my rows; numbers in the whole graph
+  SymmetricArray<Vertex> out_degrees;    ///< of my rows
 };
 
 /// Collective. PE 0 passes the graph and puts each PE's part into that PE's heap; the others pass null and wait. Where

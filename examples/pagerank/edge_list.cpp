@@ -24,8 +24,10 @@ void check_text(const LineReader& reader, std::string_view line) {
     if ((byte >= 0x20 && byte != 0x7f) || byte == '\t') continue;
     char text[160];
     const bool gzip = reader.line_number() == 1 && line.substr(0, 2) == "\x1f\x8b";
-    std::snprintf(text, sizeof text, "byte 0x%02x at column %zu: this is not a text file; expected lines of two names, "
-                  "\"SOURCE DESTINATION\"%s", byte, i + 1, gzip ? " (it is compressed: run gunzip first)" : "");
+    std::snprintf(text, sizeof text,
+                  "byte 0x%02x at column %zu: this is not a text file; expected lines of two names, "
+                  "\"SOURCE DESTINATION\"%s",
+                  byte, i + 1, gzip ? " (it is compressed: run gunzip first)" : "");
     throw InputError(reader.source(), reader.line_number(), text);
   }
 }

@@ -48,7 +48,8 @@ void Exchange::find_destinations(const Part& part) {
     shmem_uint64_get(range, &starts[static_cast<std::size_t>(me_)], 2, pe);
     if (range[0] == range[1]) continue;
     const std::size_t count = range[1] - range[0];
-    const std::size_t place = range[0] + (me_ > pe ? part.rows(pe) : 0);  // its own rows lie before ghosts of higher PEs
+    const std::size_t place =
+        range[0] + (me_ > pe ? part.rows(pe) : 0);  // its own rows lie before ghosts of higher PEs
     destinations_.push_back({pe, send_rows_.size(), count, place});
     wanted_at.push_back(range[0]);
     send_rows_.resize(send_rows_.size() + count);

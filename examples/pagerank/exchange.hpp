@@ -15,9 +15,9 @@ namespace pagerank {
 /// Carries the vertices' contributions between PEs: for each pair of PEs and step, one block by one put-with-signal.
 ///
 /// The contributions that a PE needs lie in one array, in the places that Ghosts gives them: what comes from one PE is
-/// one block of it, and each row is summed in the same order as in a serial run. There are two such arrays; even and odd
-/// steps take turns, so step k + 1 travels while others still compute with step k. Step k + 2 may be sent only when all
-/// PEs are done with step k: the caller has a reduction in every step, which sees to that.
+/// one block of it, and each row is summed in the same order as in a serial run. There are two such arrays; even and
+/// odd steps take turns, so step k + 1 travels while others still compute with step k. Step k + 2 may be sent only when
+/// all PEs are done with step k: the caller has a reduction in every step, which sees to that.
 class Exchange final {
  public:
   /// Collective: tells the ghosts' owners who needs what, by gets.

@@ -30,7 +30,7 @@ struct Progress {
 struct Iteration {
   std::vector<double> scores;  ///< of my rows; over all vertices they add up to 1
   std::int64_t steps = 0;
-  double residual = 0;         ///< of the last step: the sum of all scores' changes
+  double residual = 0;  ///< of the last step: the sum of all scores' changes
   bool converged = false;
   double seconds = 0;
   Times times;

@@ -55,7 +55,8 @@ Input read_input(const Options& options) {
     input.summary.note = std::to_string(packages.paragraphs) + " paragraphs read; " +
                          std::to_string(packages.unresolved) + " dependencies on names that no package has or provides";
     if (packages.skipped != 0) {
-      input.summary.warning = std::to_string(packages.skipped) + " relations left out, the first: " + packages.first_skipped;
+      input.summary.warning =
+          std::to_string(packages.skipped) + " relations left out, the first: " + packages.first_skipped;
     }
   }
   input.summary.seconds = timer.seconds();

@@ -14,7 +14,8 @@ namespace {
 
 /// The whole of `text` as a number within [low, high], or [low, high) where `open`.
 template <class Number>
-Number number(std::string_view option, std::string_view text, Number low, Number high, bool open, const char* expected) {
+Number number(std::string_view option, std::string_view text, Number low, Number high, bool open,
+              const char* expected) {
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
@@ -78,9 +79,11 @@ Options parse_options(int argc, const char* const* argv) {
     } else if (name == "--tolerance") {
       options.tolerance = number(name, arguments.value(), 0.0, 1.0, false, "a number from 0 to 1");
     } else if (name == "--iterations") {
-      options.iterations = number<std::int64_t>(name, arguments.value(), 1, 1000000, false, "a whole number from 1 to 1000000");
+      options.iterations =
+          number<std::int64_t>(name, arguments.value(), 1, 1000000, false, "a whole number from 1 to 1000000");
     } else if (name == "--top") {
-      options.top = number<std::int64_t>(name, arguments.value(), 0, 1000000000, false, "a whole number from 0 to 1000000000");
+      options.top =
+          number<std::int64_t>(name, arguments.value(), 0, 1000000000, false, "a whole number from 0 to 1000000000");
     } else if (name == "--graph") {
       set_file(options.graph, name, arguments.value());
     } else if (name == "--packages") {

@@ -21,7 +21,16 @@ namespace {
 constexpr char kAptCommand[] = "apt-cache dumpavail 2>/dev/null";
 constexpr char kDpkgStatus[] = "/var/lib/dpkg/status";
 
-enum Field { kDepends, kPreDepends, kRecommends, kProvides, kRelationFields, kPackage = kRelationFields, kStatus, kOther };
+enum Field {
+  kDepends,
+  kPreDepends,
+  kRecommends,
+  kProvides,
+  kRelationFields,
+  kPackage = kRelationFields,
+  kStatus,
+  kOther
+};
 constexpr std::array<std::string_view, kOther> kFieldNames = {"depends",  "pre-depends", "recommends",
                                                               "provides", "package",     "status"};
 
@@ -93,7 +102,8 @@ class Parser final {
       if (value.empty()) fail("the Package field is empty; expected a name");
       current_.package = value;
     } else if (field_ == kStatus) {
-      current_.installed = value == "installed" || (value.size() > 10 && value.substr(value.size() - 10) == " installed");
+      current_.installed =
+          value == "installed" || (value.size() > 10 && value.substr(value.size() - 10) == " installed");
     }
   }
 
@@ -167,7 +177,7 @@ class Parser final {
   const bool strict_;
   Paragraph current_;
   Field field_ = kOther;
-  std::vector<Paragraph> packages_;                       // a package's place here is its vertex
+  std::vector<Paragraph> packages_;  // a package's place here is its vertex
   std::unordered_map<std::string, std::size_t> index_;
   PackageGraph result_;
 };

@@ -11,11 +11,11 @@ namespace pagerank {
 /// The graph of a Debian package list: an edge from each package to each package that it depends on.
 struct PackageGraph {
   Graph graph;
-  std::string source;               ///< where it was read: a command or a file
-  std::size_t paragraphs = 0;       ///< paragraphs read, other versions of a package included
-  std::size_t unresolved = 0;       ///< dependencies on names that no package has or provides
-  std::size_t skipped = 0;          ///< dependencies that couldn't be understood (machine's own lists only)
-  std::string first_skipped;        ///< the message for the first of them
+  std::string source;          ///< where it was read: a command or a file
+  std::size_t paragraphs = 0;  ///< paragraphs read, other versions of a package included
+  std::size_t unresolved = 0;  ///< dependencies on names that no package has or provides
+  std::size_t skipped = 0;     ///< dependencies that couldn't be understood (machine's own lists only)
+  std::string first_skipped;   ///< the message for the first of them
 };
 
 /// Reads Depends and Pre-Depends (and Recommends where wanted) of every package in a file in the format of

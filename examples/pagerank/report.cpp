@@ -74,8 +74,9 @@ ProgressLine::ProgressLine(EdgeIndex edges, std::int64_t max_steps)
 
 void ProgressLine::print(const Progress& progress) const {
   const double rate = edges_ * static_cast<double>(progress.step) / std::max(progress.seconds, 1e-9);
-  std::printf("step %4lld of at most %lld   residual %.3e   %8.1f million edges/s", static_cast<long long>(progress.step),
-              static_cast<long long>(max_steps_), progress.residual, rate * 1e-6);
+  std::printf("step %4lld of at most %lld   residual %.3e   %8.1f million edges/s",
+              static_cast<long long>(progress.step), static_cast<long long>(max_steps_), progress.residual,
+              rate * 1e-6);
 }
 
 void ProgressLine::show(const Progress& progress) {
@@ -83,8 +84,9 @@ void ProgressLine::show(const Progress& progress) {
   constexpr double kEverySeconds = 1;
   constexpr std::int64_t kEverySteps = 10;
   const double since = progress.seconds - last_shown_;
-  const bool due = last_shown_ < 0 || (terminal_ ? since >= kEverySecondsOnTerminal
-                                                 : since >= kEverySeconds || (progress.step < 100 && progress.step % kEverySteps == 0));
+  const bool due = last_shown_ < 0 ||
+                   (terminal_ ? since >= kEverySecondsOnTerminal
+                              : since >= kEverySeconds || (progress.step < 100 && progress.step % kEverySteps == 0));
   if (!due) return;
   last_shown_ = progress.seconds;
   last_step_ = progress.step;
@@ -116,7 +118,8 @@ void print_table(const InputSummary& input, const Graph& graph, const std::vecto
   std::size_t width = input.vertex.size();
   for (const Vertex v : order) width = std::max(width, graph.names[v].size());
   width = std::min<std::size_t>(width, 60);
-  std::printf("\n%6s  %-*s  %12s  %11s\n", "rank", static_cast<int>(width), input.vertex.c_str(), "score", "dependents");
+  std::printf("\n%6s  %-*s  %12s  %11s\n", "rank", static_cast<int>(width), input.vertex.c_str(), "score",
+              "dependents");
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Vertex v = order[i];
     std::printf("%6zu  %-*s  %12.6e  %11s\n", i + 1, static_cast<int>(width), graph.names[v].c_str(), scores[v],
@@ -150,9 +153,10 @@ void print_check(const Graph& graph, const std::vector<double>& scores, const st
   std::FILE* out = comparison.passed() ? stdout : stderr;
   std::printf("\n");
   std::fflush(stdout);
-  std::fprintf(out, "check against a serial run (%.3f s): largest difference %.3g (limit %g), order of the first %zu %s: %s\n",
-               seconds, comparison.max_difference, Comparison::kLimit, order.size(),
-               comparison.same_order ? "the same" : "NOT the same", comparison.passed() ? "passed" : "FAILED");
+  std::fprintf(
+      out, "check against a serial run (%.3f s): largest difference %.3g (limit %g), order of the first %zu %s: %s\n",
+      seconds, comparison.max_difference, Comparison::kLimit, order.size(),
+      comparison.same_order ? "the same" : "NOT the same", comparison.passed() ? "passed" : "FAILED");
   if (!comparison.same_order) {
     const std::size_t place = comparison.differs_at - 1;
     const Vertex found = order[place];

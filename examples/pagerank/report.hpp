@@ -16,11 +16,11 @@ namespace pagerank {
 /// What was read, in words.
 struct InputSummary {
   std::string source;
-  std::string vertex = "vertex";      ///< what a vertex is: "vertex" or "package"
+  std::string vertex = "vertex";  ///< what a vertex is: "vertex" or "package"
   std::string vertices = "vertices";
   std::string edges = "edges";
-  std::string note;                   ///< a further line; may be empty
-  std::string warning;                ///< for standard error; may be empty
+  std::string note;     ///< a further line; may be empty
+  std::string warning;  ///< for standard error; may be empty
   double seconds = 0;
 };
 

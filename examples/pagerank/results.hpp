@@ -20,8 +20,8 @@ struct PeSummary {
 };
 
 struct Results {
-  std::vector<double> scores;       ///< of all vertices
-  std::vector<PeSummary> summaries; ///< of all PEs
+  std::vector<double> scores;        ///< of all vertices
+  std::vector<PeSummary> summaries;  ///< of all PEs
 };
 
 /// Collective: every PE puts its scores and its summary into PE 0's heap. The others get an empty result.

@@ -62,10 +62,9 @@ std::vector<Vertex> ranking(const Graph& graph, const std::vector<double>& score
   count = std::min(count, order.size());
   std::vector<double> keys(scores.size());
   std::transform(scores.begin(), scores.end(), keys.begin(), rounded);
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](Vertex a, Vertex b) {
-                      return keys[a] != keys[b] ? keys[a] > keys[b] : graph.names[a] < graph.names[b];
-                    });
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+      [&](Vertex a, Vertex b) { return keys[a] != keys[b] ? keys[a] > keys[b] : graph.names[a] < graph.names[b]; });
   order.resize(count);
   return order;
 }
@@ -75,8 +74,8 @@ Comparison compare(const Graph& graph, const std::vector<double>& scores, const 
   Comparison result;
   for (std::size_t v = 0; v < scores.size(); ++v) {
     const double difference = std::abs(scores[v] - reference[v]);
-    result.max_difference = std::max(result.max_difference,
-                                     std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference);
+    result.max_difference =
+        std::max(result.max_difference, std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference);
   }
   const std::vector<Vertex> expected = ranking(graph, reference, order.size());
   for (std::size_t i = 0; i < order.size() && result.same_order; ++i) {

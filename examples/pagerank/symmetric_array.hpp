@@ -16,7 +16,7 @@ namespace pagerank {
 /// `count` zeroed elements in the symmetric heap, at the same place of it on every PE. Making one and its end are
 /// collective. Where the heap is full, every PE throws AgreedError.
 template <class T>
-  requires std::is_trivially_copyable_v<T>
+requires std::is_trivially_copyable_v<T>
 class SymmetricArray final {
  public:
   explicit SymmetricArray(std::size_t count) : count_(count) {

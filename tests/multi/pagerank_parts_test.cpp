@@ -123,9 +123,10 @@ TEST(Partition, BalancesVerticesAndEdgesTogether) {
 
 TEST(Relations, NamesAreFoundAndTheRestIsReported) {
   std::vector<std::string> names, bad;
-  for_each_relation("a, b:any (>= 1) [amd64 i386] <!x> <y> | c(= 2),\n d | , , ${e}, f g, h (",
-                    [&](std::string_view name) { names.emplace_back(name); },
-                    [&](std::string_view relation) { bad.emplace_back(relation); });
+  for_each_relation(
+      "a, b:any (>= 1) [amd64 i386] <!x> <y> | c(= 2),\n d | , , ${e}, f g, h (",
+      [&](std::string_view name) { names.emplace_back(name); },
+      [&](std::string_view relation) { bad.emplace_back(relation); });
   EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c", "d"}));
   EXPECT_EQ(bad, (std::vector<std::string>{"${e}", "f g", "h ("}));
 }
