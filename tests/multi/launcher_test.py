@@ -254,6 +254,12 @@ class BadUsage(LauncherTest):
             make("here", b"#!/bin/sh\n")
             self.assert_refused(["-n", "3", "--wdir", folder, "here"], 127, "did you mean ./here?")
 
+    def test_too_few_descriptors_for_all_pes_is_an_error_that_leaves_nothing(self):
+        command = f'ulimit -n 64; exec "$0" -n 40 --tag-output {PE} hello barrier wait'
+        run = subprocess.run([SHELL, "-c", command, SHOALRUN], env=self.environment, stderr=subprocess.PIPE, timeout=LIMIT)
+        self.assertEqual(run.returncode, 1)
+        self.assertRegex(run.stderr, rb"^shoalrun: cannot start PE \d+ of 40: .*: Too many open files; .*ulimit -n")
+
     def test_help_and_version_suffice(self):
         run = self.run_job("--help")
         self.assertEqual((run.status, run.err), (0, ""))

@@ -81,7 +81,8 @@ void Job::start_all() {
       start(pe, life_reader.get(), status.get());
     } catch (const Error& error) {
       for (int rest = pe; rest < settings_.npes; ++rest) at(rest).ended = true;
-      tell(strf("%s (PE %d of %d)", error.what(), pe, settings_.npes));
+      tell(strf("cannot start PE %d of %d: %s; the limits of open files and processes (ulimit -n, ulimit -u) may be too low", pe,
+                settings_.npes, error.what()));
       begin_end(1);
       break;
     }

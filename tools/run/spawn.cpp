@@ -121,7 +121,7 @@ pid_t Spawner::start(int pe, const Wiring& wiring) {
 
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
-  if (pid < 0) throw_errno(strf("cannot start PE %d: fork", pe));
+  if (pid < 0) throw_errno("fork");
   if (pid == 0) become(pe, wiring, environment, parent);
   ::setpgid(pid, pid);  // also done by the child: whoever comes first
   return pid;
