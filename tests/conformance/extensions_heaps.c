@@ -32,10 +32,11 @@ static void exercise(shmemx_heap_t heap, shmem_team_t team, size_t size, const c
   CHECK_EQ(words[0], 1000 + (rank + members - 1) % members);
   CHECK_EQ(shmem_addr_accessible(words, to), 1);
   CHECK(shmem_ptr(words, me) == words);
-  const long *there = shmem_ptr(words, from);
-  if (there != NULL) CHECK_EQ(there[2], 5);
   shmem_quiet();
   shmem_team_sync(team);
+  const long *there = shmem_ptr(words, from);
+  if (there != NULL) CHECK_EQ(there[2], 5);
+  shmem_team_sync(team); // all have looked
   // Members use more and more until there is no more: NULL on all, and everything works afterwards.
   void *blocks[80];
   int count = 0;
