@@ -10,8 +10,8 @@
 
 namespace shoal::inline v1 {
 
-/// A symmetric heap beside the default one. Made and destroyed by all PEs of its team, in the same order; its Arrays end
-/// before it does.
+/// A symmetric heap beside the default one. Made and destroyed by all PEs of its team, in the same order; its Arrays
+/// end before it does.
 class Heap : private detail::CollectiveOwner {
  public:
   /// Collective over `team`: `bytes` on each PE; `alignment` of its start is a power of two, or 0 for that of a page.
@@ -24,8 +24,8 @@ class Heap : private detail::CollectiveOwner {
   ~Heap() {
     if (handle_ != SHMEMX_HEAP_INVALID && may_release()) shmemx_heap_destroy(handle_);
   }
-  Heap(Heap &&other) noexcept : handle_(std::exchange(other.handle_, SHMEMX_HEAP_INVALID)), team_(other.team_) {}
-  Heap &operator=(Heap &&) = delete;
+  Heap(Heap&& other) noexcept : handle_(std::exchange(other.handle_, SHMEMX_HEAP_INVALID)), team_(other.team_) {}
+  Heap& operator=(Heap&&) = delete;
 
   /// Bytes on each PE, and those that live objects take with their padding.
   [[nodiscard]] std::size_t size() const { return shmemx_heap_size(handle_); }

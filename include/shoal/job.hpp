@@ -26,8 +26,8 @@ inline void sync_with(int pe) { shmemx_sync_pe(pe); }
 /// Ends the whole job at once with `status`, without the others' help.
 [[noreturn]] inline void global_exit(int status) { shmem_global_exit(status); }
 
-/// Keeps the library started: construct one first in main. Construction and destruction are collective over all PEs. Jobs
-/// nest: a library may make its own inside the application's.
+/// Keeps the library started: construct one first in main. Construction and destruction are collective over all PEs.
+/// Jobs nest: a library may make its own inside the application's.
 ///
 /// An exception that leaves a Job's scope ends the whole job with status 1: the other PEs can't know of it and would
 /// wait for ever. Catch inside, or use run(), which prints what the exception says.
@@ -40,23 +40,25 @@ class Job : private detail::CollectiveOwner {
     level_ = static_cast<ThreadLevel>(provided);
     if (provided < static_cast<int>(level)) {
       shmem_finalize();
-      throw Error("shoal: the library runs with a lower thread level than this Job asks for; ask for it in the first Job",
-                  provided);
+      throw Error(
+          "shoal: the library runs with a lower thread level than this Job asks for; ask for it in the first Job",
+          provided);
     }
     if (detail::job_state.depth++ == 0)
-      detail::job_state.scratch = static_cast<std::byte *>(shmem_malloc(2 * detail::kScratchBytes));
+      detail::job_state.scratch = static_cast<std::byte*>(shmem_malloc(2 * detail::kScratchBytes));
   }
   ~Job() {
     if (!detail::library_runs()) return;
     if (!may_release()) {
-      std::fprintf(stderr, "shoal: PE %d: an exception leaves the scope of a shoal::Job; ending the job\n", shmem_my_pe());
+      std::fprintf(stderr, "shoal: PE %d: an exception leaves the scope of a shoal::Job; ending the job\n",
+                   shmem_my_pe());
       shmem_global_exit(1);
     }
     if (--detail::job_state.depth == 0) shmem_free(std::exchange(detail::job_state.scratch, nullptr));
     shmem_finalize();
   }
-  Job(const Job &) = delete;
-  Job &operator=(const Job &) = delete;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
 
   [[nodiscard]] int my_pe() const { return shmem_my_pe(); }
   [[nodiscard]] int n_pes() const { return shmem_n_pes(); }
@@ -72,26 +74,26 @@ class Job : private detail::CollectiveOwner {
   ThreadLevel level_;
 };
 
-/// Runs `body(job)` inside a Job and returns its value (0 for void), for main to return. An exception ends the whole job with
-/// status 1 and a line that says what it was.
-template <std::invocable<Job &> F>
-[[nodiscard]] int run(F &&body, ThreadLevel level = ThreadLevel::single) {
+/// Runs `body(job)` inside a Job and returns its value (0 for void), for main to return. An exception ends the whole
+/// job with status 1 and a line that says what it was.
+template <std::invocable<Job&> F>
+[[nodiscard]] int run(F&& body, ThreadLevel level = ThreadLevel::single) {
   try {
     Job job(level);
     try {
-      if constexpr (std::is_void_v<std::invoke_result_t<F, Job &>>) {
+      if constexpr (std::is_void_v<std::invoke_result_t<F, Job&>>) {
         std::forward<F>(body)(job);
         return 0;
       } else {
         return std::forward<F>(body)(job);
       }
-    } catch (const std::exception &error) {
+    } catch (const std::exception& error) {
       std::fprintf(stderr, "shoal: PE %d: uncaught exception: %s\n", shmem_my_pe(), error.what());
     } catch (...) {
       std::fprintf(stderr, "shoal: PE %d: uncaught exception of an unknown type\n", shmem_my_pe());
     }
     shmem_global_exit(1);
-  } catch (const Error &error) {  // there is no job
+  } catch (const Error& error) {  // there is no job
     std::fprintf(stderr, "%s\n", error.what());
     return EXIT_FAILURE;
   }

@@ -3,16 +3,16 @@
 /// The native C++20 interface, all of it. docs/cpp-api.md has an introduction and an example.
 #pragma once
 
-#include "array.hpp"      // IWYU pragma: export
-#include "atomics.hpp"    // IWYU pragma: export
-#include "context.hpp"    // IWYU pragma: export
-#include "error.hpp"      // IWYU pragma: export
-#include "heap.hpp"       // IWYU pragma: export
-#include "job.hpp"        // IWYU pragma: export
-#include "lock.hpp"       // IWYU pragma: export
-#include "reductions.hpp" // IWYU pragma: export
-#include "rma.hpp"        // IWYU pragma: export
-#include "signal.hpp"     // IWYU pragma: export
-#include "team.hpp"       // IWYU pragma: export
-#include "types.hpp"      // IWYU pragma: export
-#include "wait.hpp"       // IWYU pragma: export
+#include "array.hpp"       // IWYU pragma: export
+#include "atomics.hpp"     // IWYU pragma: export
+#include "context.hpp"     // IWYU pragma: export
+#include "error.hpp"       // IWYU pragma: export
+#include "heap.hpp"        // IWYU pragma: export
+#include "job.hpp"         // IWYU pragma: export
+#include "lock.hpp"        // IWYU pragma: export
+#include "reductions.hpp"  // IWYU pragma: export
+#include "rma.hpp"         // IWYU pragma: export
+#include "signal.hpp"      // IWYU pragma: export
+#include "team.hpp"        // IWYU pragma: export
+#include "types.hpp"       // IWYU pragma: export
+#include "wait.hpp"        // IWYU pragma: export

@@ -22,7 +22,8 @@ namespace shoal::inline v1 {
 
 /// What can be moved between PEs: any trivially copyable type, numbers and plain structures alike.
 template <class T>
-concept Element = std::is_trivially_copyable_v<T> && std::is_object_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T>;
+concept Element =
+    std::is_trivially_copyable_v<T> && std::is_object_v<T> && !std::is_const_v<T> && !std::is_volatile_v<T>;
 
 /// Integers with remote atomics: 32 and 64 bits.
 template <class T>
@@ -37,12 +38,14 @@ concept AtomicElement = AtomicInteger<T> || AtomicFloat<T>;
 
 /// What a PE can wait for in its own memory.
 template <class T>
-concept Waitable = requires(T *object, T value) { shmem_wait_until(object, SHMEM_CMP_EQ, value); };
+concept Waitable = requires(T* object, T value) {
+  shmem_wait_until(object, SHMEM_CMP_EQ, value);
+};
 
 /// Anything that `std::span` takes: an Array, a span, a vector, a C array.
 template <class R>
 concept ElementRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-                       Element<std::remove_cv_t<std::ranges::range_value_t<R>>>;
+    Element<std::remove_cv_t<std::ranges::range_value_t<R>>>;
 
 /// How many threads may call the library; each level includes the ones before.
 enum class ThreadLevel {
@@ -68,9 +71,9 @@ enum class SignalOp { set = SHMEM_SIGNAL_SET, add = SHMEM_SIGNAL_ADD };
 /// Promises about a context; combine them with `|`.
 enum class ContextOption : long {
   none = 0,
-  serialized = SHMEM_CTX_SERIALIZED,       ///< used by one thread at a time
-  thread_private = SHMEM_CTX_PRIVATE,      ///< used by the creating thread only
-  no_store = SHMEM_CTX_NOSTORE,            ///< quiet and fence needn't cover stores
+  serialized = SHMEM_CTX_SERIALIZED,   ///< used by one thread at a time
+  thread_private = SHMEM_CTX_PRIVATE,  ///< used by the creating thread only
+  no_store = SHMEM_CTX_NOSTORE,        ///< quiet and fence needn't cover stores
 };
 
 [[nodiscard]] constexpr ContextOption operator|(ContextOption a, ContextOption b) noexcept {

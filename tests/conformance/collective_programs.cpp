@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs of collectives over random, overlapping teams, checked against a brute-force model. Within a batch there is no
-// synchronization but the collectives' own, sources are rewritten as soon as a call returns, and PEs arrive at different times.
-// Run with other barrier algorithms and with internal counters that start near their wrap, too (see collectives.cmake).
+// Random programs of collectives over random, overlapping teams, checked against a brute-force model. Within a batch
+// there is no synchronization but the collectives' own, sources are rewritten as soon as a call returns, and PEs arrive
+// at different times. Run with other barrier algorithms and with internal counters that start near their wrap, too (see
+// collectives.cmake).
 #include "reduction_support.hpp"
 
 using namespace conformance;
@@ -11,7 +12,19 @@ namespace {
 constexpr int kBatches = 60, kSteps = 16;
 constexpr size_t kRoom = 128 * 1024, kGuardBytes = 64;  // of each step's dest, in bytes
 
-enum class Kind { kSync, kBroadcast, kBroadcastInPlace, kCollect, kFcollect, kAlltoall, kAlltoalls, kReduce, kReduceInPlace, kInscan, kExscan };
+enum class Kind {
+  kSync,
+  kBroadcast,
+  kBroadcastInPlace,
+  kCollect,
+  kFcollect,
+  kAlltoall,
+  kAlltoalls,
+  kReduce,
+  kReduceInPlace,
+  kInscan,
+  kExscan
+};
 
 struct Step {
   uint64_t id;
@@ -27,24 +40,28 @@ struct Step {
 
 template <class T>
 struct Calls;
-#define CALLS(NAME, TYPE)                                           \
-  template <>                                                       \
-  struct Calls<TYPE> {                                              \
-    static constexpr auto broadcast = shmem_##NAME##_broadcast;     \
-    static constexpr auto collect = shmem_##NAME##_collect;         \
-    static constexpr auto fcollect = shmem_##NAME##_fcollect;       \
-    static constexpr auto alltoall = shmem_##NAME##_alltoall;       \
-    static constexpr auto alltoalls = shmem_##NAME##_alltoalls;     \
-    static constexpr auto inscan = shmem_##NAME##_sum_inscan;       \
-    static constexpr auto exscan = shmem_##NAME##_sum_exscan;       \
-    static int reduce(Op op, shmem_team_t team, TYPE *dest, const TYPE *source, size_t n) { \
-      switch (op) {                                                 \
-        case Op::kMax: return shmem_##NAME##_max_reduce(team, dest, source, n);   \
-        case Op::kMin: return shmem_##NAME##_min_reduce(team, dest, source, n);   \
-        case Op::kProd: return shmem_##NAME##_prod_reduce(team, dest, source, n); \
-        default: return shmem_##NAME##_sum_reduce(team, dest, source, n);         \
-      }                                                             \
-    }                                                               \
+#define CALLS(NAME, TYPE)                                                                   \
+  template <>                                                                               \
+  struct Calls<TYPE> {                                                                      \
+    static constexpr auto broadcast = shmem_##NAME##_broadcast;                             \
+    static constexpr auto collect = shmem_##NAME##_collect;                                 \
+    static constexpr auto fcollect = shmem_##NAME##_fcollect;                               \
+    static constexpr auto alltoall = shmem_##NAME##_alltoall;                               \
+    static constexpr auto alltoalls = shmem_##NAME##_alltoalls;                             \
+    static constexpr auto inscan = shmem_##NAME##_sum_inscan;                               \
+    static constexpr auto exscan = shmem_##NAME##_sum_exscan;                               \
+    static int reduce(Op op, shmem_team_t team, TYPE* dest, const TYPE* source, size_t n) { \
+      switch (op) {                                                                         \
+        case Op::kMax:                                                                      \
+          return shmem_##NAME##_max_reduce(team, dest, source, n);                          \
+        case Op::kMin:                                                                      \
+          return shmem_##NAME##_min_reduce(team, dest, source, n);                          \
+        case Op::kProd:                                                                     \
+          return shmem_##NAME##_prod_reduce(team, dest, source, n);                         \
+        default:                                                                            \
+          return shmem_##NAME##_sum_reduce(team, dest, source, n);                          \
+      }                                                                                     \
+    }                                                                                       \
   };
 CALLS(int, int)
 CALLS(double, double)
@@ -53,18 +70,22 @@ CALLS(longdouble, long double)
 #undef CALLS
 
 template <class F>
-void with_type(int type, F &&f) {
+void with_type(int type, F&& f) {
   switch (type) {
-    case 0: return f(int{});
-    case 1: return f(double{});
-    case 2: return f(static_cast<unsigned char>(0));
-    default: return f(static_cast<long double>(0));
+    case 0:
+      return f(int{});
+    case 1:
+      return f(double{});
+    case 2:
+      return f(static_cast<unsigned char>(0));
+    default:
+      return f(static_cast<long double>(0));
   }
 }
 
-size_t count_of(const Step &step, int pe) { return (static_cast<size_t>(pe) * 13 + step.id) % (step.n + 1); }
+size_t count_of(const Step& step, int pe) { return (static_cast<size_t>(pe) * 13 + step.id) % (step.n + 1); }
 
-Step draw(uint64_t id, const std::vector<TeamModel> &teams) {
+Step draw(uint64_t id, const std::vector<TeamModel>& teams) {
   Step step;
   step.id = id;
   step.kind = static_cast<Kind>(test_random_in(0, 10));
@@ -87,55 +108,79 @@ Step draw(uint64_t id, const std::vector<TeamModel> &teams) {
 }
 
 template <class T>
-void execute(const Step &step, const TeamModel &team, T *dest, T *source) {
+void execute(const Step& step, const TeamModel& team, T* dest, T* source) {
   const size_t size = static_cast<size_t>(team.size());
-  const auto fill = [&](T *at, size_t count) {
+  const auto fill = [&](T* at, size_t count) {
     for (size_t i = 0; i < count; ++i) at[i] = value<T>(step.id, me, i);
     return at;
   };
-  const auto fill_terms = [&](T *at, Op op) {
+  const auto fill_terms = [&](T* at, Op op) {
     for (size_t i = 0; i < step.n; ++i) at[i] = term<T>(op, step.id, me, i);
     return at;
   };
   using C = Calls<T>;
   int status = -1;
   switch (step.kind) {
-    case Kind::kSync: status = shmem_team_sync(team.handle); break;
-    case Kind::kBroadcast: status = C::broadcast(team.handle, dest, fill(source, step.n), step.n, step.root); break;
+    case Kind::kSync:
+      status = shmem_team_sync(team.handle);
+      break;
+    case Kind::kBroadcast:
+      status = C::broadcast(team.handle, dest, fill(source, step.n), step.n, step.root);
+      break;
     case Kind::kBroadcastInPlace:  // who is not the root must not write: the root's data may have come already
       if (team.rank() == step.root) fill(dest, step.n);
       status = C::broadcast(team.handle, dest, dest, step.n, step.root);
       break;
-    case Kind::kCollect: status = C::collect(team.handle, dest, fill(source, count_of(step, me)), count_of(step, me)); break;
-    case Kind::kFcollect: status = C::fcollect(team.handle, dest, fill(source, step.n), step.n); break;
-    case Kind::kAlltoall: status = C::alltoall(team.handle, dest, fill(source, step.n * size), step.n); break;
+    case Kind::kCollect:
+      status = C::collect(team.handle, dest, fill(source, count_of(step, me)), count_of(step, me));
+      break;
+    case Kind::kFcollect:
+      status = C::fcollect(team.handle, dest, fill(source, step.n), step.n);
+      break;
+    case Kind::kAlltoall:
+      status = C::alltoall(team.handle, dest, fill(source, step.n * size), step.n);
+      break;
     case Kind::kAlltoalls:
       fill(source, step.n * size * static_cast<size_t>(step.sst));
       status = C::alltoalls(team.handle, dest, source, step.dst, step.sst, step.n);
       break;
-    case Kind::kReduce: status = C::reduce(step.op, team.handle, dest, fill_terms(source, step.op), step.n); break;
-    case Kind::kReduceInPlace: status = C::reduce(step.op, team.handle, dest, dest, step.n); break;
-    case Kind::kInscan: status = C::inscan(team.handle, dest, fill_terms(source, Op::kSum), step.n); break;
-    case Kind::kExscan: status = C::exscan(team.handle, dest, fill_terms(source, Op::kSum), step.n); break;
+    case Kind::kReduce:
+      status = C::reduce(step.op, team.handle, dest, fill_terms(source, step.op), step.n);
+      break;
+    case Kind::kReduceInPlace:
+      status = C::reduce(step.op, team.handle, dest, dest, step.n);
+      break;
+    case Kind::kInscan:
+      status = C::inscan(team.handle, dest, fill_terms(source, Op::kSum), step.n);
+      break;
+    case Kind::kExscan:
+      status = C::exscan(team.handle, dest, fill_terms(source, Op::kSum), step.n);
+      break;
   }
   CHECK_EQ(status, 0);
 }
 
-const char *kNames[] = {"sync",      "broadcast", "broadcast in place", "collect", "fcollect", "alltoall",
+const char* kNames[] = {"sync",      "broadcast", "broadcast in place", "collect", "fcollect", "alltoall",
                         "alltoalls", "reduce",    "reduce in place",    "inscan",  "exscan"};
 
 /// `dest` holds exactly what the model says, and nothing behind it was written.
 template <class T>
-void verify(const Step &step, const TeamModel &team, const T *dest) {
+void verify(const Step& step, const TeamModel& team, const T* dest) {
   const size_t n = step.n, size = static_cast<size_t>(team.size()), rank = static_cast<size_t>(team.rank());
   const auto at_rank = [&](size_t r) { return team.world[r]; };
   size_t used = 0;
   const auto expect_next = [&](T wanted) {
-    EXPECT_ELEMENT(dest[used] == wanted, kNames[static_cast<int>(step.kind)], sizeof(T) == 16 ? "long double" : sizeof(T) == 8 ? "double" : sizeof(T) == 4 ? "int" : "uchar", n, used);
+    EXPECT_ELEMENT(dest[used] == wanted, kNames[static_cast<int>(step.kind)],
+                   sizeof(T) == 16  ? "long double"
+                   : sizeof(T) == 8 ? "double"
+                   : sizeof(T) == 4 ? "int"
+                                    : "uchar",
+                   n, used);
     ++used;
   };
   switch (step.kind) {
-    case Kind::kSync: break;
+    case Kind::kSync:
+      break;
     case Kind::kBroadcast:
     case Kind::kBroadcastInPlace:
       for (size_t i = 0; i < n; ++i) expect_next(value<T>(step.id, at_rank(static_cast<size_t>(step.root)), i));
@@ -158,7 +203,8 @@ void verify(const Step &step, const TeamModel &team, const T *dest) {
           expect_next(value<T>(step.id, at_rank(r), (rank * n + i) * static_cast<size_t>(step.sst)));
           if (r + 1 == size && i + 1 == n) break;  // the gap behind the last element belongs to the guard
           for (ptrdiff_t gap = 1; gap < step.dst; ++gap, ++used)
-            for (size_t b = 0; b < sizeof(T); ++b) CHECK(reinterpret_cast<const unsigned char *>(dest + used)[b] == 0xa5);
+            for (size_t b = 0; b < sizeof(T); ++b)
+              CHECK(reinterpret_cast<const unsigned char*>(dest + used)[b] == 0xa5);
         }
       break;
     case Kind::kReduce:
@@ -175,7 +221,7 @@ void verify(const Step &step, const TeamModel &team, const T *dest) {
       }
     }
   }
-  const unsigned char *behind = reinterpret_cast<const unsigned char *>(dest + used);
+  const unsigned char* behind = reinterpret_cast<const unsigned char*>(dest + used);
   for (size_t b = 0; b < kGuardBytes; ++b) CHECK(behind[b] == 0xa5);
 }
 
@@ -196,8 +242,8 @@ int main() {
   const size_t fixed = teams.size();
   for (int i = 0; i < 5; ++i) teams.push_back(random_team());
   const size_t region = kRoom + 2 * kGuardBytes;
-  auto *arena = static_cast<unsigned char *>(shmem_malloc(kSteps * region));
-  auto *sources = static_cast<unsigned char *>(shmem_malloc(2 * region));
+  auto* arena = static_cast<unsigned char*>(shmem_malloc(kSteps * region));
+  auto* sources = static_cast<unsigned char*>(shmem_malloc(2 * region));
   CHECK(arena != nullptr && sources != nullptr);
 
   uint64_t id = 1;
@@ -211,30 +257,32 @@ int main() {
     for (int s = 0; s < kSteps; ++s) steps.push_back(draw(id++, teams));
     memset(arena, 0xa5, kSteps * region);
     for (size_t s = 0; s < kSteps; ++s) {  // a dest that is a source, too, must be ready before anybody begins
-      const Step &step = steps[s];
+      const Step& step = steps[s];
       if (step.kind == Kind::kReduceInPlace && teams[step.team].mine())
         with_type(step.type, [&](auto zero) {
           using T = decltype(zero);
-          for (size_t i = 0; i < step.n; ++i) reinterpret_cast<T *>(arena + s * region)[i] = term<T>(step.op, step.id, me, i);
+          for (size_t i = 0; i < step.n; ++i)
+            reinterpret_cast<T*>(arena + s * region)[i] = term<T>(step.op, step.id, me, i);
         });
     }
     shmem_barrier_all();
     for (size_t s = 0; s < kSteps; ++s) {
-      const Step &step = steps[s];
-      const TeamModel &team = teams[step.team];
+      const Step& step = steps[s];
+      const TeamModel& team = teams[step.team];
       if (!team.mine()) continue;
       if (step.late_pe == me) compute(100);
       with_type(step.type, [&](auto zero) {
         using T = decltype(zero);
-        execute<T>(step, team, reinterpret_cast<T *>(arena + s * region), reinterpret_cast<T *>(sources + s % 2 * region));
+        execute<T>(step, team, reinterpret_cast<T*>(arena + s * region),
+                   reinterpret_cast<T*>(sources + s % 2 * region));
       });
       memset(sources + s % 2 * region, 0x3c, region);  // on return the source is the caller's again
     }
     for (size_t s = 0; s < kSteps; ++s) {
-      const TeamModel &team = teams[steps[s].team];
+      const TeamModel& team = teams[steps[s].team];
       with_type(steps[s].type, [&](auto zero) {
         using T = decltype(zero);
-        const T *dest = reinterpret_cast<const T *>(arena + s * region);
+        const T* dest = reinterpret_cast<const T*>(arena + s * region);
         if (team.mine()) return verify<T>(steps[s], team, dest);
         for (size_t b = 0; b < region; ++b) CHECK(arena[s * region + b] == 0xa5);
       });

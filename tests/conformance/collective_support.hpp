@@ -18,43 +18,43 @@ template <class T>
 class Guarded {
  public:
   explicit Guarded(size_t capacity) : capacity_(capacity) {
-    base_ = static_cast<unsigned char *>(shmem_malloc(capacity * sizeof(T) + 2 * kGuard + sizeof(T)));
+    base_ = static_cast<unsigned char*>(shmem_malloc(capacity * sizeof(T) + 2 * kGuard + sizeof(T)));
     CHECK(base_ != nullptr);
   }
   ~Guarded() { shmem_free(base_); }
-  Guarded(const Guarded &) = delete;
-  Guarded &operator=(const Guarded &) = delete;
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
 
   /// Makes room for `count` elements, `skew` (0 or 1) elements further in, so that vector code meets odd alignments.
   void use(size_t count, size_t skew = 0) {
     CHECK(count <= capacity_ && skew <= 1);
-    data_ = reinterpret_cast<T *>(base_ + kGuard) + skew;
+    data_ = reinterpret_cast<T*>(base_ + kGuard) + skew;
     count_ = count;
     memset(base_, kFill, bytes());
   }
-  T *data() { return data_; }
+  T* data() { return data_; }
   size_t count() const { return count_; }
-  T &operator[](size_t i) { return data_[i]; }
+  T& operator[](size_t i) { return data_[i]; }
   /// Element i has not been written since use().
   bool untouched(size_t i) const {
-    const unsigned char *at = reinterpret_cast<const unsigned char *>(data_ + i);
+    const unsigned char* at = reinterpret_cast<const unsigned char*>(data_ + i);
     for (size_t b = 0; b < sizeof(T); ++b)
       if (at[b] != kFill) return false;
     return true;
   }
 
   void check_guards() const {
-    const unsigned char *first = reinterpret_cast<const unsigned char *>(data_);
-    for (const unsigned char *at = base_; at < first; ++at) CHECK(*at == kFill);
-    for (const unsigned char *at = first + count_ * sizeof(T); at < base_ + bytes(); ++at) CHECK(*at == kFill);
+    const unsigned char* first = reinterpret_cast<const unsigned char*>(data_);
+    for (const unsigned char* at = base_; at < first; ++at) CHECK(*at == kFill);
+    for (const unsigned char* at = first + count_ * sizeof(T); at < base_ + bytes(); ++at) CHECK(*at == kFill);
   }
   void check_untouched() const {
     for (size_t i = 0; i < bytes(); ++i) CHECK(base_[i] == kFill);
   }
 
  private:
-  unsigned char *base_;
-  T *data_ = nullptr;
+  unsigned char* base_;
+  T* data_ = nullptr;
   size_t capacity_, count_ = 0;
 
   static constexpr unsigned char kFill = 0xa5;
@@ -69,22 +69,25 @@ struct is_complex<std::complex<T>> : std::true_type {};
 /// Any bits for integers, small exact numbers else: the value that PE `pe` holds at `i` in step `step`.
 template <class T>
 T value(uint64_t step, int pe, size_t i) {
-  const uint64_t bits = test_mix(step * UINT64_C(1000003) + static_cast<uint64_t>(pe) * UINT64_C(7919) + i * UINT64_C(31));
+  const uint64_t bits =
+      test_mix(step * UINT64_C(1000003) + static_cast<uint64_t>(pe) * UINT64_C(7919) + i * UINT64_C(31));
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(bits);
   } else if constexpr (is_complex<T>::value) {
     using Part = typename T::value_type;
-    return T(static_cast<Part>(static_cast<int>(bits % 17) - 8), static_cast<Part>(static_cast<int>(bits / 17 % 17) - 8));
+    return T(static_cast<Part>(static_cast<int>(bits % 17) - 8),
+             static_cast<Part>(static_cast<int>(bits / 17 % 17) - 8));
   } else {
     return static_cast<T>(static_cast<int>(bits % 1001) - 500) / static_cast<T>(4);
   }
 }
 
 /// For failures: says which element of which operation.
-inline void expect(bool ok, const char *operation, const char *type, size_t count, size_t at, const char *file, int line) {
+inline void expect(bool ok, const char* operation, const char* type, size_t count, size_t at, const char* file,
+                   int line) {
   if (ok) return;
-  fprintf(stderr, "PE %d: %s:%d: [%s] %s of %zu %s: element %zu is wrong\n", me, file, line, test_section, operation, count,
-          type, at);
+  fprintf(stderr, "PE %d: %s:%d: [%s] %s of %zu %s: element %zu is wrong\n", me, file, line, test_section, operation,
+          count, type, at);
   test_fail();
 }
 #define EXPECT_ELEMENT(ok, operation, type, count, at) \
@@ -136,13 +139,13 @@ inline std::vector<TeamModel> some_teams() {
   return teams;
 }
 
-/// Whether to run case `turn` on team `team` of some_teams(): all of them with few PEs; with many, which share few cores in the
-/// test machines, the world always and one of the others in turn.
+/// Whether to run case `turn` on team `team` of some_teams(): all of them with few PEs; with many, which share few
+/// cores in the test machines, the world always and one of the others in turn.
 inline bool worth_running(size_t turn, size_t team) { return npes <= 5 || team == 0 || turn % 4 + 1 == team; }
 
-inline void destroy(std::vector<TeamModel> &teams) {
+inline void destroy(std::vector<TeamModel>& teams) {
   shmem_barrier_all();
-  for (TeamModel &team : teams)
+  for (TeamModel& team : teams)
     if (team.handle != SHMEM_TEAM_WORLD) shmem_team_destroy(team.handle);
   teams.clear();
 }

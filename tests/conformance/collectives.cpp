@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chapter "Collectives" that move data: broadcast, collect, fcollect, alltoall, alltoalls, for every type, several sizes, teams
-// and all roots, with guard zones; and large ones.
+// Chapter "Collectives" that move data: broadcast, collect, fcollect, alltoall, alltoalls, for every type, several
+// sizes, teams and all roots, with guard zones; and large ones.
 #include "collective_support.hpp"
 
 using namespace conformance;
@@ -8,46 +8,45 @@ using namespace conformance;
 namespace {
 
 // One traits class a type name, so that the tests are written once.
-#define MOVES(NAME, TYPE)                                                                                     \
-  struct moves_##NAME {                                                                                       \
-    using type = TYPE;                                                                                        \
-    static constexpr const char *name = #NAME;                                                                \
-    static int broadcast(shmem_team_t team, type *dest, const type *source, size_t n, int root) {             \
-      return shmem_##NAME##_broadcast(team, dest, source, n, root);                                           \
-    }                                                                                                         \
-    static int collect(shmem_team_t team, type *dest, const type *source, size_t n) {                         \
-      return shmem_##NAME##_collect(team, dest, source, n);                                                   \
-    }                                                                                                         \
-    static int fcollect(shmem_team_t team, type *dest, const type *source, size_t n) {                        \
-      return shmem_##NAME##_fcollect(team, dest, source, n);                                                  \
-    }                                                                                                         \
-    static int alltoall(shmem_team_t team, type *dest, const type *source, size_t n) {                        \
-      return shmem_##NAME##_alltoall(team, dest, source, n);                                                  \
-    }                                                                                                         \
-    static int alltoalls(shmem_team_t team, type *dest, const type *source, ptrdiff_t dst, ptrdiff_t sst,     \
-                         size_t n) {                                                                          \
-      return shmem_##NAME##_alltoalls(team, dest, source, dst, sst, n);                                       \
-    }                                                                                                         \
+#define MOVES(NAME, TYPE)                                                                                             \
+  struct moves_##NAME {                                                                                               \
+    using type = TYPE;                                                                                                \
+    static constexpr const char* name = #NAME;                                                                        \
+    static int broadcast(shmem_team_t team, type* dest, const type* source, size_t n, int root) {                     \
+      return shmem_##NAME##_broadcast(team, dest, source, n, root);                                                   \
+    }                                                                                                                 \
+    static int collect(shmem_team_t team, type* dest, const type* source, size_t n) {                                 \
+      return shmem_##NAME##_collect(team, dest, source, n);                                                           \
+    }                                                                                                                 \
+    static int fcollect(shmem_team_t team, type* dest, const type* source, size_t n) {                                \
+      return shmem_##NAME##_fcollect(team, dest, source, n);                                                          \
+    }                                                                                                                 \
+    static int alltoall(shmem_team_t team, type* dest, const type* source, size_t n) {                                \
+      return shmem_##NAME##_alltoall(team, dest, source, n);                                                          \
+    }                                                                                                                 \
+    static int alltoalls(shmem_team_t team, type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t n) { \
+      return shmem_##NAME##_alltoalls(team, dest, source, dst, sst, n);                                               \
+    }                                                                                                                 \
   };
 SHMEM_FOR_RMA_TYPES(MOVES)
 #undef MOVES
 
 struct moves_mem {
   using type = unsigned char;
-  static constexpr const char *name = "mem";
-  static int broadcast(shmem_team_t team, void *dest, const void *source, size_t n, int root) {
+  static constexpr const char* name = "mem";
+  static int broadcast(shmem_team_t team, void* dest, const void* source, size_t n, int root) {
     return shmem_broadcastmem(team, dest, source, n, root);
   }
-  static int collect(shmem_team_t team, void *dest, const void *source, size_t n) {
+  static int collect(shmem_team_t team, void* dest, const void* source, size_t n) {
     return shmem_collectmem(team, dest, source, n);
   }
-  static int fcollect(shmem_team_t team, void *dest, const void *source, size_t n) {
+  static int fcollect(shmem_team_t team, void* dest, const void* source, size_t n) {
     return shmem_fcollectmem(team, dest, source, n);
   }
-  static int alltoall(shmem_team_t team, void *dest, const void *source, size_t n) {
+  static int alltoall(shmem_team_t team, void* dest, const void* source, size_t n) {
     return shmem_alltoallmem(team, dest, source, n);
   }
-  static int alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t n) {
+  static int alltoalls(shmem_team_t team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t n) {
     return shmem_alltoallsmem(team, dest, source, dst, sst, n);
   }
 };
@@ -55,13 +54,13 @@ struct moves_mem {
 uint64_t step = 1;  // distinguishes the values of one operation from those of the one before
 
 template <class T>
-void fill(Guarded<T> &source, size_t count) {
+void fill(Guarded<T>& source, size_t count) {
   source.use(count, step % 2);
   for (size_t i = 0; i < count; ++i) source[i] = value<T>(step, me, i);
 }
 
 template <class T>
-void check_source(Guarded<T> &source) {
+void check_source(Guarded<T>& source) {
   for (size_t i = 0; i < source.count(); ++i) CHECK(source[i] == value<T>(step, me, i));
   source.check_guards();
 }
@@ -70,7 +69,7 @@ void check_source(Guarded<T> &source) {
 void ready() { shmem_sync_all(); }
 
 template <class M, class T = typename M::type>
-void broadcast(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size_t n, int root) {
+void broadcast(const TeamModel& team, Guarded<T>& dest, Guarded<T>& source, size_t n, int root) {
   ++step;
   dest.use(n, step / 2 % 2);
   fill(source, n);
@@ -85,7 +84,7 @@ void broadcast(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size
 }
 
 template <class M, class T = typename M::type>
-void fcollect(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size_t n) {
+void fcollect(const TeamModel& team, Guarded<T>& dest, Guarded<T>& source, size_t n) {
   ++step;
   dest.use(n * static_cast<size_t>(team.size()), step / 2 % 2);
   fill(source, n);
@@ -102,7 +101,7 @@ void fcollect(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size_
 
 /// A different count on every PE, 0 among them.
 template <class M, class T = typename M::type>
-void collect(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size_t n) {
+void collect(const TeamModel& team, Guarded<T>& dest, Guarded<T>& source, size_t n) {
   ++step;
   const auto count_of = [&](int pe) { return (static_cast<size_t>(pe) * 7 + step) % (n + 1); };
   size_t total = 0;
@@ -122,7 +121,7 @@ void collect(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size_t
 }
 
 template <class M, class T = typename M::type>
-void alltoall(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size_t n) {
+void alltoall(const TeamModel& team, Guarded<T>& dest, Guarded<T>& source, size_t n) {
   ++step;
   const size_t total = n * static_cast<size_t>(team.size());
   dest.use(total, step / 2 % 2);
@@ -141,7 +140,7 @@ void alltoall(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size_
 
 /// The elements between the strides stay as they were.
 template <class M, class T = typename M::type>
-void alltoalls(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, ptrdiff_t dst, ptrdiff_t sst, size_t n) {
+void alltoalls(const TeamModel& team, Guarded<T>& dest, Guarded<T>& source, ptrdiff_t dst, ptrdiff_t sst, size_t n) {
   ++step;
   const size_t d = static_cast<size_t>(dst), s = static_cast<size_t>(sst), total = n * static_cast<size_t>(team.size());
   dest.use(total == 0 ? 0 : (total - 1) * d + 1, step / 2 % 2);
@@ -160,7 +159,7 @@ void alltoalls(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, ptrd
 }
 
 template <class M>
-void every_operation(const std::vector<TeamModel> &teams) {
+void every_operation(const std::vector<TeamModel>& teams) {
   using T = typename M::type;
   section(M::name);
   constexpr size_t kLargest = 1000, kStride = 3;
@@ -169,7 +168,7 @@ void every_operation(const std::vector<TeamModel> &teams) {
   ++turn;
   for (size_t t = 0; t < teams.size(); ++t) {
     if (!worth_running(turn, t)) continue;
-    const TeamModel &team = teams[t];
+    const TeamModel& team = teams[t];
     for (int root = 0; root < team.size(); ++root) broadcast<M>(team, dest, source, 17, root);
     for (size_t n : {size_t{0}, size_t{1}, size_t{3}, kLargest}) {
       broadcast<M>(team, dest, source, n, static_cast<int>(step) % team.size());
@@ -186,13 +185,13 @@ void every_operation(const std::vector<TeamModel> &teams) {
 
 /// Far over any size where an algorithm changes; the memory of all PEs together stays below a gigabyte.
 template <class M>
-void large_ones(const std::vector<TeamModel> &teams) {
+void large_ones(const std::vector<TeamModel>& teams) {
   using T = typename M::type;
   section("large");
   const size_t most = 301'001;
   const size_t block = npes <= 2 ? most : most / static_cast<size_t>(npes);
   Guarded<T> dest(2 * most), source(2 * most);
-  for (const TeamModel &team : teams) {
+  for (const TeamModel& team : teams) {
     broadcast<M>(team, dest, source, most, team.size() - 1);
     collect<M>(team, dest, source, block);
     fcollect<M>(team, dest, source, block);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Annex "Deprecated API": the names from before OpenSHMEM 1.2 and the old names of atomics and waits, for every type. There is no
-// shmem_finalize on purpose: a program that begins with start_pes just returns.
+// Annex "Deprecated API": the names from before OpenSHMEM 1.2 and the old names of atomics and waits, for every type.
+// There is no shmem_finalize on purpose: a program that begins with start_pes just returns.
 #include "support.h"
 
 static void set_up_and_heap(void) {
@@ -44,30 +44,30 @@ static void old_constants(void) {
 }
 
 /// Every PE works on its own element of the next PE, then on one element of PE 0 that all share.
-#define DEFINE_ATOMICS(N, T)                                                  \
-  static void atomics_##N(void) {                                             \
-    static T words[64], shared;                                               \
-    const int next = (me + 1) % npes;                                         \
-    section("old atomics " #N);                                               \
-    shmem_##N##_set(&words[me], 10, next);                                    \
-    shmem_quiet();                                                            \
-    CHECK_EQ(shmem_##N##_fetch(&words[me], next), 10);                        \
-    CHECK_EQ(shmem_##N##_swap(&words[me], 20, next), 10);                     \
-    shmem_##N##_add(&words[me], 3, next);                                     \
-    shmem_##N##_inc(&words[me], next);                                        \
-    CHECK_EQ(shmem_##N##_fadd(&words[me], 6, next), 24);                      \
-    CHECK_EQ(shmem_##N##_finc(&words[me], next), 30);                         \
-    CHECK_EQ(shmem_##N##_cswap(&words[me], 30, 99, next), 31);                \
-    CHECK_EQ(shmem_##N##_cswap(&words[me], 31, 99, next), 31);                \
-    CHECK_EQ(shmem_##N##_fetch(&words[me], next), 99);                        \
-    for (int i = 0; i < 50; ++i) {                                            \
-      shmem_##N##_inc(&shared, 0);                                            \
-      shmem_##N##_add(&shared, 2, 0);                                         \
-      (void)shmem_##N##_finc(&shared, 0);                                     \
-      (void)shmem_##N##_fadd(&shared, 3, 0);                                  \
-    }                                                                         \
-    shmem_barrier_all();                                                      \
-    CHECK_EQ(shmem_##N##_fetch(&shared, 0), 350 * npes);                      \
+#define DEFINE_ATOMICS(N, T)                                   \
+  static void atomics_##N(void) {                              \
+    static T words[64], shared;                                \
+    const int next = (me + 1) % npes;                          \
+    section("old atomics " #N);                                \
+    shmem_##N##_set(&words[me], 10, next);                     \
+    shmem_quiet();                                             \
+    CHECK_EQ(shmem_##N##_fetch(&words[me], next), 10);         \
+    CHECK_EQ(shmem_##N##_swap(&words[me], 20, next), 10);      \
+    shmem_##N##_add(&words[me], 3, next);                      \
+    shmem_##N##_inc(&words[me], next);                         \
+    CHECK_EQ(shmem_##N##_fadd(&words[me], 6, next), 24);       \
+    CHECK_EQ(shmem_##N##_finc(&words[me], next), 30);          \
+    CHECK_EQ(shmem_##N##_cswap(&words[me], 30, 99, next), 31); \
+    CHECK_EQ(shmem_##N##_cswap(&words[me], 31, 99, next), 31); \
+    CHECK_EQ(shmem_##N##_fetch(&words[me], next), 99);         \
+    for (int i = 0; i < 50; ++i) {                             \
+      shmem_##N##_inc(&shared, 0);                             \
+      shmem_##N##_add(&shared, 2, 0);                          \
+      (void)shmem_##N##_finc(&shared, 0);                      \
+      (void)shmem_##N##_fadd(&shared, 3, 0);                   \
+    }                                                          \
+    shmem_barrier_all();                                       \
+    CHECK_EQ(shmem_##N##_fetch(&shared, 0), 350 * npes);       \
   }
 SHMEM_FOR_LEGACY_AMO_TYPES(DEFINE_ATOMICS)
 
@@ -89,13 +89,13 @@ static void floating_point_atomics(void) {
   CHECK_EQ(d[previous], -4.25);
 }
 
-#define DEFINE_WAITS(N, T)                               \
-  static void waits_##N(void) {                          \
-    static T word = 5;                                   \
-    section("old waits " #N);                            \
-    shmem_##N##_p(&word, 6, (me + 1) % npes);            \
-    shmem_##N##_wait(&word, 5);                          \
-    CHECK_EQ(word, 6);                                   \
+#define DEFINE_WAITS(N, T)                    \
+  static void waits_##N(void) {               \
+    static T word = 5;                        \
+    section("old waits " #N);                 \
+    shmem_##N##_p(&word, 6, (me + 1) % npes); \
+    shmem_##N##_wait(&word, 5);               \
+    CHECK_EQ(word, 6);                        \
   }
 SHMEM_FOR_LEGACY_WAIT_TYPES(DEFINE_WAITS)
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // native_failure {run|job|unwinding}: exceptions in a job (see native_failure.sh).
-#include <shoal/shoal.hpp>
-
 #include <cstdio>
+#include <shoal/shoal.hpp>
 #include <string>
 
 namespace {
 
 /// PE 1 throws inside run() while the others wait for it.
 int thrown_in_run() {
-  return shoal::run([](shoal::Job &job) {
+  return shoal::run([](shoal::Job& job) {
     const shoal::Array<int> array(10);
     if (job.my_pe() == 1) throw std::runtime_error("cards on fire");
     job.barrier();
@@ -23,7 +22,7 @@ int thrown_through_job() {
     const shoal::Array<int> array(10);
     if (job.my_pe() == 2) throw std::runtime_error("not seen by anybody");
     job.barrier();
-  } catch (const std::exception &) {
+  } catch (const std::exception&) {
     return 0;  // never: the job has ended
   }
   return 0;
@@ -31,7 +30,7 @@ int thrown_through_job() {
 
 /// All PEs leave a scope with an array and a team by an exception, and go on.
 int all_unwind() {
-  return shoal::run([](shoal::Job &job) {
+  return shoal::run([](shoal::Job& job) {
     for (int i = 0; i < 3; ++i) {
       try {
         const shoal::Array<int> array(10);
@@ -51,7 +50,7 @@ int all_unwind() {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const std::string kind = argc > 1 ? argv[1] : "";
   if (kind == "run") return thrown_in_run();
   if (kind == "job") return thrown_through_job();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The native C++ interface (include/shoal): every class, moves, exceptions, and what must not compile.
-#include <shoal/shoal.hpp>
-
 #include <algorithm>
+#include <complex>
+#include <memory>
 #include <mutex>
 #include <numeric>
+#include <shoal/shoal.hpp>
 
 #include "support.h"
 
@@ -14,11 +15,11 @@ struct Particle {  // no power of two, no default constructor
   double x, y, z;
   int id;
   explicit Particle(int n) : x(n), y(n * 2.0), z(-n), id(n) {}
-  friend bool operator==(const Particle &, const Particle &) = default;
+  friend bool operator==(const Particle&, const Particle&) = default;
 };
 struct Color {
   unsigned char r, g, b;
-  friend bool operator==(const Color &, const Color &) = default;
+  friend bool operator==(const Color&, const Color&) = default;
 };
 enum class Mood : short { calm = 3, merry = 7 };
 
@@ -26,26 +27,26 @@ int next_pe() { return (me + 1) % npes; }
 int previous_pe() { return (me + npes - 1) % npes; }
 
 template <class F>
-bool throws_range_error(F &&f) {
+bool throws_range_error(F&& f) {
   try {
     f();
-  } catch (const std::out_of_range &) {
+  } catch (const std::out_of_range&) {
     return true;
   }
   return false;
 }
 
 template <class F>
-bool throws_size_error(F &&f) {
+bool throws_size_error(F&& f) {
   try {
     f();
-  } catch (const std::invalid_argument &) {
+  } catch (const std::invalid_argument&) {
     return true;
   }
   return false;
 }
 
-void jobs_nest(const shoal::Job &outer) {
+void jobs_nest(const shoal::Job& outer) {
   section("jobs nest");
   CHECK_EQ(outer.my_pe(), shoal::my_pe());
   CHECK_EQ(outer.n_pes(), shoal::n_pes());
@@ -102,7 +103,7 @@ void arrays() {
   CHECK(a.on(me).mapped().data() == a.data());
 
   section("array moves");
-  double *const data = a.data();
+  double* const data = a.data();
   shoal::Array<double> b(std::move(a));
   CHECK(a.empty() && b.data() == data);  // NOLINT: a moved-from array is empty
   b = shoal::Array<double>(3);
@@ -130,14 +131,14 @@ void arrays() {
   bool refused = false;
   try {
     shoal::Array<char> huge(size_t{1} << 45);
-  } catch (const shoal::HeapExhausted &error) {
+  } catch (const shoal::HeapExhausted& error) {
     refused = strstr(error.what(), "35184372088832") != nullptr;
   }
   CHECK(refused);
   try {
     shoal::Array<double> overflow(SIZE_MAX / 4);
     CHECK(overflow.empty());
-  } catch (const std::bad_alloc &) {
+  } catch (const std::bad_alloc&) {
     refused = false;
   }
   CHECK(!refused);
@@ -202,7 +203,8 @@ void remote_memory_access() {
   moved.fence();
   moved.quiet();
   shoal::barrier();
-  CHECK(matrix[0] == previous_pe() && matrix[4] == 2 * previous_pe() && matrix[8] == 3 * previous_pe() && matrix[1] == 77);
+  CHECK(matrix[0] == previous_pe() && matrix[4] == 2 * previous_pe() && matrix[8] == 3 * previous_pe() &&
+        matrix[1] == 77);
   int row[3] = {};
   moved.get_strided(row, 1, matrix, 4, 3, next_pe());
   CHECK(row[0] == me && row[2] == 3 * me);
@@ -389,7 +391,7 @@ void teams() {
   bool refused = false;
   try {
     (void)world.split_strided(0, 1, npes + 1);
-  } catch (const shoal::Error &error) {
+  } catch (const shoal::Error& error) {
     refused = error.code() != 0 && strstr(error.what(), "shmem_team_split_strided") != nullptr;
   }
   CHECK(refused);
@@ -469,7 +471,7 @@ void further_heaps() {
   bool refused = false;
   try {
     shoal::Array<char> too_large(heap, 64 << 20);
-  } catch (const shoal::HeapExhausted &) {
+  } catch (const shoal::HeapExhausted&) {
     refused = true;
   }
   CHECK(refused);
@@ -490,7 +492,7 @@ void further_heaps() {
 
 int main() {
   test_set_deadline("native_test");
-  const int status = shoal::run([](shoal::Job &job) {
+  const int status = shoal::run([](shoal::Job& job) {
     me = job.my_pe();
     npes = job.n_pes();
     CHECK(npes <= 16);

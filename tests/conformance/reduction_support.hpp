@@ -20,18 +20,21 @@ int safe_term() {
 
 template <class T>
 T term(Op op, uint64_t step, int pe, size_t i) {
-  const uint64_t bits = test_mix(step * UINT64_C(999983) + static_cast<uint64_t>(pe) * UINT64_C(104729) + i * UINT64_C(127));
+  const uint64_t bits =
+      test_mix(step * UINT64_C(999983) + static_cast<uint64_t>(pe) * UINT64_C(104729) + i * UINT64_C(127));
   const int small = static_cast<int>(bits % 1001);
   const bool odd_one = static_cast<int>((i + step) % static_cast<size_t>(npes)) == pe;  // one PE for each element
   if constexpr (is_complex<T>::value) {
     using Part = typename T::value_type;
-    if (op == Op::kSum) return T(static_cast<Part>(small - 500), static_cast<Part>(static_cast<int>(bits / 1001 % 1001) - 500));
+    if (op == Op::kSum)
+      return T(static_cast<Part>(small - 500), static_cast<Part>(static_cast<int>(bits / 1001 % 1001) - 500));
     static const T units[4] = {T(1, 0), T(0, 1), T(-1, 0), T(0, -1)};
     return odd_one ? T(static_cast<Part>(3), static_cast<Part>(small % 5)) : units[bits / 1001 % 4];
   } else if constexpr (std::is_floating_point_v<T>) {
     if (op == Op::kProd) return odd_one ? static_cast<T>(small - 500) : (bits >> 20) % 2 ? T(-2) : T(0.5);
     return static_cast<T>(small - 500) / T(4);
-  } else if (std::is_unsigned_v<T> || op == Op::kAnd || op == Op::kOr || op == Op::kXor || op == Op::kMax || op == Op::kMin) {
+  } else if (std::is_unsigned_v<T> || op == Op::kAnd || op == Op::kOr || op == Op::kXor || op == Op::kMax ||
+             op == Op::kMin) {
     if (op == Op::kProd) return static_cast<T>(bits | 1);  // odd: the product keeps its low bits and wraps
     // A result of and, or that is not all zeros or ones whatever the number of PEs.
     if (op == Op::kAnd) return static_cast<T>(bits | test_mix(i + step));
@@ -52,13 +55,20 @@ T combine(Op op, T a, T b) {
     // Through unsigned long: what is promoted to int must not overflow either.
     const unsigned long ua = static_cast<Wide>(a), ub = static_cast<Wide>(b);
     switch (op) {
-      case Op::kAnd: return static_cast<T>(static_cast<Wide>(ua & ub));
-      case Op::kOr: return static_cast<T>(static_cast<Wide>(ua | ub));
-      case Op::kXor: return static_cast<T>(static_cast<Wide>(ua ^ ub));
-      case Op::kSum: return static_cast<T>(static_cast<Wide>(ua + ub));
-      case Op::kProd: return static_cast<T>(static_cast<Wide>(ua * ub));
-      case Op::kMax: return a > b ? a : b;
-      case Op::kMin: return a < b ? a : b;
+      case Op::kAnd:
+        return static_cast<T>(static_cast<Wide>(ua & ub));
+      case Op::kOr:
+        return static_cast<T>(static_cast<Wide>(ua | ub));
+      case Op::kXor:
+        return static_cast<T>(static_cast<Wide>(ua ^ ub));
+      case Op::kSum:
+        return static_cast<T>(static_cast<Wide>(ua + ub));
+      case Op::kProd:
+        return static_cast<T>(static_cast<Wide>(ua * ub));
+      case Op::kMax:
+        return a > b ? a : b;
+      case Op::kMin:
+        return a < b ? a : b;
     }
   } else {
     if (op == Op::kSum) return a + b;
@@ -73,7 +83,7 @@ T combine(Op op, T a, T b) {
 }
 
 template <class T>
-T reduced(Op op, const std::vector<int> &world, uint64_t step, size_t i) {
+T reduced(Op op, const std::vector<int>& world, uint64_t step, size_t i) {
   T result = term<T>(op, step, world[0], i);
   for (size_t r = 1; r < world.size(); ++r) result = combine(op, result, term<T>(op, step, world[r], i));
   return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chapter "Collectives", reductions on teams: every operator and type against a model, in place too; large ones; results that are
-// the same bits on every PE; the float16 and bfloat16 extensions.
+// Chapter "Collectives", reductions on teams: every operator and type against a model, in place too; large ones;
+// results that are the same bits on every PE; the float16 and bfloat16 extensions.
 #include <shmemx.h>
 
 #include <cmath>
@@ -11,24 +11,24 @@ using namespace conformance;
 
 namespace {
 
-#define REDUCTION(NAME, TYPE, LOWER, OP)                                                    \
-  struct reduce_##NAME##_##LOWER {                                                          \
-    using type = TYPE;                                                                      \
-    static constexpr const char *name = #NAME "_" #LOWER "_reduce";                         \
-    static constexpr Op op = OP;                                                            \
-    static int call(shmem_team_t team, type *dest, const type *source, size_t n) {          \
-      return shmem_##NAME##_##LOWER##_reduce(team, dest, source, n);                        \
-    }                                                                                       \
+#define REDUCTION(NAME, TYPE, LOWER, OP)                                           \
+  struct reduce_##NAME##_##LOWER {                                                 \
+    using type = TYPE;                                                             \
+    static constexpr const char* name = #NAME "_" #LOWER "_reduce";                \
+    static constexpr Op op = OP;                                                   \
+    static int call(shmem_team_t team, type* dest, const type* source, size_t n) { \
+      return shmem_##NAME##_##LOWER##_reduce(team, dest, source, n);               \
+    }                                                                              \
   };
-#define BITS(NAME, TYPE)                 \
-  REDUCTION(NAME, TYPE, and, Op::kAnd)   \
-  REDUCTION(NAME, TYPE, or, Op::kOr)     \
+#define BITS(NAME, TYPE)               \
+  REDUCTION(NAME, TYPE, and, Op::kAnd) \
+  REDUCTION(NAME, TYPE, or, Op::kOr)   \
   REDUCTION(NAME, TYPE, xor, Op::kXor)
-#define ENDS(NAME, TYPE)                 \
-  REDUCTION(NAME, TYPE, max, Op::kMax)   \
+#define ENDS(NAME, TYPE)               \
+  REDUCTION(NAME, TYPE, max, Op::kMax) \
   REDUCTION(NAME, TYPE, min, Op::kMin)
-#define ARITHMETIC(NAME, TYPE)           \
-  REDUCTION(NAME, TYPE, sum, Op::kSum)   \
+#define ARITHMETIC(NAME, TYPE)         \
+  REDUCTION(NAME, TYPE, sum, Op::kSum) \
   REDUCTION(NAME, TYPE, prod, Op::kProd)
 SHMEM_FOR_REDUCE_AND_OR_XOR_TYPES(BITS)
 SHMEM_FOR_REDUCE_MAX_MIN_TYPES(ENDS)
@@ -40,7 +40,7 @@ SHMEM_FOR_REDUCE_SUM_PROD_TYPES(ARITHMETIC)
 uint64_t step = 1;
 
 template <class R, class T = typename R::type>
-void reduce(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size_t n, bool in_place) {
+void reduce(const TeamModel& team, Guarded<T>& dest, Guarded<T>& source, size_t n, bool in_place) {
   ++step;
   dest.use(n, step % 2);
   source.use(n, step / 2 % 2);
@@ -48,11 +48,12 @@ void reduce(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size_t 
   shmem_sync_all();
   if (!team.mine()) return;
   CHECK_EQ(R::call(team.handle, dest.data(), in_place ? dest.data() : source.data(), n), 0);
-  // Evaluating the model costs n * size: with many PEs every fifth element of a large array must do, other ones each time.
+  // Evaluating the model costs n * size: with many PEs every fifth element of a large array must do, other ones each
+  // time.
   const size_t stride = n > 1000 && npes > 5 ? 5 : 1;
   for (size_t i = step % stride; i < n; i += stride)
-    EXPECT_ELEMENT(dest[i] == reduced<T>(R::op, team.world, step, i), in_place ? "in-place reduction" : "reduction", R::name,
-                   n, i);
+    EXPECT_ELEMENT(dest[i] == reduced<T>(R::op, team.world, step, i), in_place ? "in-place reduction" : "reduction",
+                   R::name, n, i);
   dest.check_guards();
   if (in_place) return source.check_untouched();
   source.check_guards();
@@ -60,7 +61,7 @@ void reduce(const TeamModel &team, Guarded<T> &dest, Guarded<T> &source, size_t 
 }
 
 template <class R, class T = typename R::type>
-void every_size(const std::vector<TeamModel> &teams, Guarded<T> &dest, Guarded<T> &source) {
+void every_size(const std::vector<TeamModel>& teams, Guarded<T>& dest, Guarded<T>& source) {
   section(R::name);
   static size_t turn = 0;
   ++turn;
@@ -73,7 +74,7 @@ void every_size(const std::vector<TeamModel> &teams, Guarded<T> &dest, Guarded<T
 
 /// One pair of arrays for the operators of a type.
 template <class... R>
-void operators_of_type(const std::vector<TeamModel> &teams) {
+void operators_of_type(const std::vector<TeamModel>& teams) {
   using T = std::common_type_t<typename R::type...>;
   Guarded<T> dest(1000), source(1000);
   (every_size<R>(teams, dest, source), ...);
@@ -81,7 +82,7 @@ void operators_of_type(const std::vector<TeamModel> &teams) {
 }
 
 template <class R>
-void large(const std::vector<TeamModel> &teams) {
+void large(const std::vector<TeamModel>& teams) {
   using T = typename R::type;
   section("large");
   static size_t turn = 0;
@@ -98,7 +99,7 @@ void large(const std::vector<TeamModel> &teams) {
 
 /// Sums that round: near the exact one, and the same bits on every PE, at sizes of different algorithms.
 template <class R>
-void same_bits_everywhere(const TeamModel &team) {
+void same_bits_everywhere(const TeamModel& team) {
   using T = typename R::type;
   section("same bits everywhere");
   constexpr size_t kMost = 20'000;
@@ -107,9 +108,10 @@ void same_bits_everywhere(const TeamModel &team) {
     ++step;
     const auto real = [&](int pe, size_t i) {
       const uint64_t bits = test_mix(step * 77 + static_cast<uint64_t>(pe) * 131 + i * 8191);
-      return static_cast<T>(static_cast<double>(bits >> 11) / 9007199254740992.0 + 0.01) * ((bits & 1) ? T(1000) : T(0.001));
+      return static_cast<T>(static_cast<double>(bits >> 11) / 9007199254740992.0 + 0.01) *
+             ((bits & 1) ? T(1000) : T(0.001));
     };
-    for (Guarded<T> *array : {&dest, &source, &first}) array->use(n);
+    for (Guarded<T>* array : {&dest, &source, &first}) array->use(n);
     for (size_t i = 0; i < n; ++i) source[i] = real(me, i);
     shmem_sync_all();
     if (team.mine()) {
@@ -120,8 +122,10 @@ void same_bits_everywhere(const TeamModel &team) {
         EXPECT_ELEMENT(dest[i] == first[i], "sum that rounds, against rank 0's", R::name, n, i);
         long double exact = 0;
         for (int pe : team.world) exact += real(pe, i);
-        const long double tolerance = 4.0L * team.size() * static_cast<long double>(std::numeric_limits<T>::epsilon()) * exact;
-        EXPECT_ELEMENT(std::fabs(static_cast<long double>(dest[i]) - exact) <= tolerance, "sum that rounds", R::name, n, i);
+        const long double tolerance =
+            4.0L * team.size() * static_cast<long double>(std::numeric_limits<T>::epsilon()) * exact;
+        EXPECT_ELEMENT(std::fabs(static_cast<long double>(dest[i]) - exact) <= tolerance, "sum that rounds", R::name, n,
+                       i);
       }
     }
     shmem_barrier_all();
@@ -160,12 +164,16 @@ struct half {
   static constexpr float kEpsilon = 1.0f / 1024;
   static float widen(type x) { return shmemx_half_to_float(x); }
   static type narrow(float x) { return shmemx_half_from_float(x); }
-  static int call(Op op, shmem_team_t team, type *dest, const type *source, size_t n) {
+  static int call(Op op, shmem_team_t team, type* dest, const type* source, size_t n) {
     switch (op) {
-      case Op::kSum: return shmemx_half_sum_reduce(team, dest, source, n);
-      case Op::kProd: return shmemx_half_prod_reduce(team, dest, source, n);
-      case Op::kMin: return shmemx_half_min_reduce(team, dest, source, n);
-      default: return shmemx_half_max_reduce(team, dest, source, n);
+      case Op::kSum:
+        return shmemx_half_sum_reduce(team, dest, source, n);
+      case Op::kProd:
+        return shmemx_half_prod_reduce(team, dest, source, n);
+      case Op::kMin:
+        return shmemx_half_min_reduce(team, dest, source, n);
+      default:
+        return shmemx_half_max_reduce(team, dest, source, n);
     }
   }
 };
@@ -174,24 +182,28 @@ struct bfloat16 {
   static constexpr float kEpsilon = 1.0f / 128;
   static float widen(type x) { return shmemx_bfloat16_to_float(x); }
   static type narrow(float x) { return shmemx_bfloat16_from_float(x); }
-  static int call(Op op, shmem_team_t team, type *dest, const type *source, size_t n) {
+  static int call(Op op, shmem_team_t team, type* dest, const type* source, size_t n) {
     switch (op) {
-      case Op::kSum: return shmemx_bfloat16_sum_reduce(team, dest, source, n);
-      case Op::kProd: return shmemx_bfloat16_prod_reduce(team, dest, source, n);
-      case Op::kMin: return shmemx_bfloat16_min_reduce(team, dest, source, n);
-      default: return shmemx_bfloat16_max_reduce(team, dest, source, n);
+      case Op::kSum:
+        return shmemx_bfloat16_sum_reduce(team, dest, source, n);
+      case Op::kProd:
+        return shmemx_bfloat16_prod_reduce(team, dest, source, n);
+      case Op::kMin:
+        return shmemx_bfloat16_min_reduce(team, dest, source, n);
+      default:
+        return shmemx_bfloat16_max_reduce(team, dest, source, n);
     }
   }
 };
 
 /// Small whole numbers are exact; fractions are the float model's result, rounded once.
 template <class H>
-void sixteen_bits(const std::vector<TeamModel> &teams, const char *name) {
+void sixteen_bits(const std::vector<TeamModel>& teams, const char* name) {
   using T = typename H::type;
   section(name);
   static_assert(sizeof(T) == 2);
   Guarded<T> dest(5000), source(5000);
-  for (const TeamModel &team : teams)
+  for (const TeamModel& team : teams)
     for (Op op : {Op::kSum, Op::kProd, Op::kMin, Op::kMax})
       for (size_t n : {size_t{0}, size_t{1}, size_t{33}, size_t{5000}})
         for (bool whole : {true, false}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chapter "Collectives": shmem_barrier_all, shmem_sync_all, shmem_team_sync. Nobody leaves before all have come; a barrier also
-// completes what was put before it; teams do not disturb each other.
+// Chapter "Collectives": shmem_barrier_all, shmem_sync_all, shmem_team_sync. Nobody leaves before all have come; a
+// barrier also completes what was put before it; teams do not disturb each other.
 #include "support.h"
 
 enum { kMaxPes = 64, kRounds = 300 };
@@ -38,9 +38,14 @@ static void sync_shared_team(void) { CHECK_EQ(shmem_team_sync(SHMEM_TEAM_SHARED)
 static void mixed(void) {
   static int turn = 0;
   switch (turn++ % 3) {
-    case 0: shmem_barrier_all(); break;
-    case 1: shmem_sync_all(); break;
-    default: sync_world_team();
+    case 0:
+      shmem_barrier_all();
+      break;
+    case 1:
+      shmem_sync_all();
+      break;
+    default:
+      sync_world_team();
   }
 }
 

@@ -4,7 +4,8 @@
 
 enum { kMaxPes = 64 };
 
-// A team as the specification defines it: an ordered list of world PEs. `handle` is SHMEM_TEAM_INVALID where `me` is no member.
+// A team as the specification defines it: an ordered list of world PEs. `handle` is SHMEM_TEAM_INVALID where `me` is no
+// member.
 typedef struct {
   shmem_team_t handle;
   int size;
@@ -63,8 +64,8 @@ static int split(const model_t *parent, int start, int stride, int size, model_t
   shmem_team_t handle = poison();
   const int status = shmem_team_split_strided(parent->handle, start, stride, size, NULL, 0, &handle);
   if ((status == 0) != legal) {
-    fprintf(stderr, "PE %d: split of %d PEs by (start %d, stride %d, size %d) gives %d\n", me, parent->size, start, stride,
-            size, status);
+    fprintf(stderr, "PE %d: split of %d PEs by (start %d, stride %d, size %d) gives %d\n", me, parent->size, start,
+            stride, size, status);
     CHECK((status == 0) == legal);
   }
   child->handle = handle;
@@ -120,7 +121,7 @@ static void every_strided_split(void) {
     const int size = i % 2 ? test_random_in(-1, npes + 1) : room + test_random_in(-1, 1);
     if (split(&world, start, stride, size, &child)) shmem_team_destroy(child.handle);
   }
-  CHECK(!split(&world, 0, 1 << 30, 4, &child));    // start + stride * (size - 1) overflows an int
+  CHECK(!split(&world, 0, 1 << 30, 4, &child));  // start + stride * (size - 1) overflows an int
   CHECK(!split(&world, 0, INT32_MAX, 3, &child));
   CHECK(!split(&world, 1, INT32_MIN, 3, &child));
   CHECK(!split(&world, 0, 1, INT32_MAX, &child));
@@ -144,11 +145,13 @@ static void nested_splits(void) {
     model_t chain[6];
     chain[0] = world_model();
     int depth = 0;
-    test_random_state = test_mix((uint64_t)round + UINT64_C(77));  // PEs that left a chain early have drawn fewer numbers
+    test_random_state =
+        test_mix((uint64_t)round + UINT64_C(77));  // PEs that left a chain early have drawn fewer numbers
     while (depth < 5) {
       const model_t *parent = &chain[depth];
       int stride = test_random_in(1, 3) * (test_random_in(0, 1) ? 1 : -1);
-      const int start = stride > 0 ? test_random_in(0, (parent->size - 1) / 2) : test_random_in((parent->size - 1) / 2, parent->size - 1);
+      const int start = stride > 0 ? test_random_in(0, (parent->size - 1) / 2)
+                                   : test_random_in((parent->size - 1) / 2, parent->size - 1);
       const int room = stride > 0 ? (parent->size - 1 - start) / stride + 1 : start / -stride + 1;
       const int size = test_random_in((room + 1) / 2, room);
       CHECK(split(parent, start, stride, size, &chain[depth + 1]));
@@ -157,7 +160,8 @@ static void nested_splits(void) {
       for (int i = 0; i <= depth; ++i)  // every team of the chain against every other
         for (int j = 0; j <= depth; ++j)
           for (int pe = 0; pe < chain[i].size; ++pe)
-            CHECK_EQ(shmem_team_translate_pe(chain[i].handle, pe, chain[j].handle), rank_in(&chain[j], chain[i].world[pe]));
+            CHECK_EQ(shmem_team_translate_pe(chain[i].handle, pe, chain[j].handle),
+                     rank_in(&chain[j], chain[i].world[pe]));
       CHECK_EQ(shmem_team_sync(chain[depth].handle), 0);
     }
     // Parents may go before their children.
@@ -241,7 +245,8 @@ static void contexts_of_teams(void) {
   long *count = (long *)shmem_malloc(sizeof(long));
   CHECK(slots != NULL && count != NULL);
   const model_t world = world_model();
-  const int triplets[][3] = {{npes - 1, -1, npes}, {0, 2, (npes + 1) / 2}, {npes / 2, 1, npes - npes / 2}, {npes - 1, 0, 1}};
+  const int triplets[][3] = {
+      {npes - 1, -1, npes}, {0, 2, (npes + 1) / 2}, {npes / 2, 1, npes - npes / 2}, {npes - 1, 0, 1}};
   for (size_t t = 0; t < sizeof triplets / sizeof *triplets; ++t) {
     for (int i = 0; i < kSlots; ++i) slots[i] = -1;
     *count = 0;
@@ -304,7 +309,8 @@ static void concurrent_splits(void) {
   shmem_barrier_all();
 }
 
-/// At least 1,024 teams may live at once. Where they end, every PE sees the same end, and a destroyed team's place is used again.
+/// At least 1,024 teams may live at once. Where they end, every PE sees the same end, and a destroyed team's place is
+/// used again.
 static void many_live_teams(void) {
   section("1,024 live teams");
   enum { kAtLeast = 1024, kEnough = 3000 };

@@ -14,8 +14,8 @@ namespace shoal::inline v1::detail {
 class CollectiveOwner {
  protected:
   CollectiveOwner() noexcept = default;
-  CollectiveOwner(const CollectiveOwner &) noexcept {}
-  CollectiveOwner &operator=(const CollectiveOwner &) noexcept { return *this; }
+  CollectiveOwner(const CollectiveOwner&) noexcept {}
+  CollectiveOwner& operator=(const CollectiveOwner&) noexcept { return *this; }
   ~CollectiveOwner() = default;
 
   [[nodiscard]] bool may_release() const noexcept {

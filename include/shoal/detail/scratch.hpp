@@ -14,7 +14,7 @@ inline constexpr std::size_t kScratchBytes = 64;
 /// How deep Jobs are nested, and the scratch of the outermost: two areas of kScratchBytes. Changed by Job alone.
 struct JobState {
   int depth = 0;
-  std::byte *scratch = nullptr;
+  std::byte* scratch = nullptr;
 };
 inline JobState job_state;
 
@@ -25,11 +25,11 @@ struct Scratch {
   static_assert(alignof(T) <= 16);
   T *dest, *source;
 
-  explicit Scratch(const char *call) {
+  explicit Scratch(const char* call) {
     if (job_state.scratch == nullptr)
       throw Error(std::string("shoal: ") + call + " of a single value needs a shoal::Job; or use symmetric arrays", -1);
-    dest = reinterpret_cast<T *>(job_state.scratch);
-    source = reinterpret_cast<T *>(job_state.scratch + kScratchBytes);
+    dest = reinterpret_cast<T*>(job_state.scratch);
+    source = reinterpret_cast<T*>(job_state.scratch + kScratchBytes);
   }
 };
 

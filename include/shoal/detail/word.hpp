@@ -36,12 +36,12 @@ template <class T>
 concept WordSized = (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8) && alignof(T) == sizeof(T);
 
 template <WordSized T>
-[[nodiscard]] Word<T> *word(T *object) noexcept {
-  return reinterpret_cast<Word<T> *>(object);  // only its address is used here: the library moves the bytes
+[[nodiscard]] Word<T>* word(T* object) noexcept {
+  return reinterpret_cast<Word<T>*>(object);  // only its address is used here: the library moves the bytes
 }
 template <WordSized T>
-[[nodiscard]] const Word<T> *word(const T *object) noexcept {
-  return reinterpret_cast<const Word<T> *>(object);
+[[nodiscard]] const Word<T>* word(const T* object) noexcept {
+  return reinterpret_cast<const Word<T>*>(object);
 }
 
 }  // namespace shoal::inline v1::detail
