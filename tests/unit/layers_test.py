@@ -28,8 +28,8 @@ OUTSIDE = {
     "tests/multi": {"*"},
     "bench": {"base"},                               # clock and fences
 }
-# Only these ask the environment: the options table, and init, which hands it to whoever reads options or finds a launcher.
-MAY_GETENV = re.compile(r"src/(base/options|api/setup)\.cpp$")
+# Only the options table asks the environment; whoever else wants it is handed base/options.hpp's process_environment.
+MAY_GETENV = re.compile(r"src/base/options\.cpp$")
 # Layers below the C interface know nothing of its headers, save for these, which only hold types and constants.
 SHARED_HEADERS = re.compile(r"shmem/(types|constants|begin|end|half)\.h$")
 # Global variables that may change, with the reason beside each.
