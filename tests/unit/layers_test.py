@@ -35,7 +35,7 @@ SHARED_HEADERS = re.compile(r"shmem/(types|constants|begin|end|half)\.h$")
 # Global variables that may change, with the reason beside each.
 MUTABLE_GLOBALS = {
     r"shoal::current$": "the job that the C interface works on",
-    r"::life\(\)::instance$": "what init made and finalize ends: the owner of that job",
+    r"::(life|Life::instance)\(\)::\w+$": "what init made and finalize ends: the owner of that job",
     r"::(no_job|kNoDomain)$": "constants that the loader or a constructor fills in: what stands in place of a job",
     r"shoal::page_bytes\(\)::bytes$": "a constant of the machine, asked for once",
     r"::attachment$": "the program's static data, of which a process has one",
