@@ -88,6 +88,23 @@ static void test_semaphore_limits(shmemx_sem_t *sem) {
   shmem_free(inside);
 }
 
+/// One token goes round, slowly enough that the waiters sleep: a waiter that wakes takes it once, and passes it on.
+static void test_semaphore_token(void) {
+  section("a token round a ring of sleeping waiters");
+  const int rounds = npes > 4 ? 40 : 200;
+  for (int k = 0; k < rounds; ++k) {
+    if (me == 0) {
+      usleep(200 + k % 150);
+      shmemx_sem_post(&static_semaphore, right);
+    }
+    shmemx_sem_wait(&static_semaphore, me);
+    if (me != 0) shmemx_sem_post(&static_semaphore, right);
+  }
+  shmem_barrier_all();
+  CHECK_EQ(shmemx_sem_value(&static_semaphore, me), 0);
+  shmem_barrier_all();
+}
+
 /// Producer and consumer with a bounded buffer round the ring; what was put before the post is there after the wait.
 static void test_bounded_buffer(void) {
   section("bounded buffer by two semaphores");
@@ -209,6 +226,7 @@ int main(void) {
   test_semaphore_alone(&static_semaphore, "static semaphore");
   test_semaphore_limits(sem);
   test_semaphore_limits(&static_semaphore);
+  test_semaphore_token();
   test_bounded_buffer();
   test_meeting();
   test_batches();
