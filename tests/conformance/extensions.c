@@ -94,7 +94,7 @@ static void test_semaphore_token(void) {
   const int rounds = npes > 4 ? 40 : 200;
   for (int k = 0; k < rounds; ++k) {
     if (me == 0) {
-      usleep(200 + k % 150);
+      usleep((useconds_t)(200 + k % 150));
       shmemx_sem_post(&static_semaphore, right);
     }
     shmemx_sem_wait(&static_semaphore, me);
