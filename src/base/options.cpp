@@ -89,9 +89,7 @@ Options Options::from(const Environment& environment) {
   return options;
 }
 
-Options Options::from_environment() {
-  return from([](const char* name) { return std::getenv(name); });
-}
+const char* process_environment(const char* name) { return std::getenv(name); }
 
 std::vector<OptionRow> describe_options(const Options::Environment& environment) {
   std::vector<OptionRow> rows;

@@ -23,9 +23,10 @@ struct Options {
 
   /// Reads every option. @throws Error{invalid_option} naming the variable, its value and what is accepted.
   static Options from(const Environment& environment);
-  /// The same from the process environment.
-  static Options from_environment();
 };
+
+/// The process's own environment, as an Options::Environment: the one place that reads it.
+const char* process_environment(const char* name);
 
 /// One row of `shoal-info` and of SHMEM_INFO's table.
 struct OptionRow {

@@ -91,4 +91,9 @@ std::unique_ptr<Bootstrap> find_bootstrap(const Options::Environment& environmen
   return make_store_bootstrap(fd, rank, size, life_fd);
 }
 
+int launched_as(const Options::Environment& environment) noexcept {
+  const char* pe = environment("SHOAL_PE");
+  return pe == nullptr || *pe < '0' || *pe > '9' ? -1 : std::atoi(pe);
+}
+
 }  // namespace shoal

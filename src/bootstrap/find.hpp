@@ -13,4 +13,7 @@ namespace shoal {
 /// several PEs (each of them would believe to be PE 0 of 1), or when shoalrun does not answer
 std::unique_ptr<Bootstrap> find_bootstrap(const Options::Environment& environment);
 
+/// The PE that shoalrun started this process as, for messages of a process that is in no job; -1 when it didn't.
+int launched_as(const Options::Environment& environment) noexcept;
+
 }  // namespace shoal

@@ -23,19 +23,21 @@ void fcollect(Group& group, void* dest, const void* source, std::size_t bytes, c
 
 void collect(Group& group, void* dest, const void* source, std::size_t count, std::size_t width, const char* call) noexcept {
   const int n = group.size();
-  group.shown(group.rank()).store(count, std::memory_order_relaxed);  // released by the sync
+  const int me = group.rank();
+  group.shown(me).store(count, std::memory_order_relaxed);  // released by the sync
   group.sync(call);
-  std::size_t offset = 0;
+  std::size_t total = 0, before = 0;
   for (int member = 0; member < n; ++member) {
+    if (member == me) before = total;
     const std::size_t theirs = group.shown(member).load(std::memory_order_relaxed);
-    std::size_t bytes, end;
-    if (__builtin_mul_overflow(theirs, width, &bytes) || __builtin_add_overflow(offset, bytes, &end))
+    if (__builtin_add_overflow(total, theirs, &total) || total > SIZE_MAX / width)
       group.world().fatal(call, strf("member %d gives %zu elements: too many to address", member, theirs));
-    if (bytes != 0) {
-      group.at(dest, end, group.rank(), call);
-      std::memmove(static_cast<char*>(dest) + offset, group.at(source, bytes, member, call), bytes);
-    }
-    offset = end;
+  }
+  // Each writes its own elements to all: who gives none need not have a source at all.
+  if (count != 0) {
+    group.at(source, count * width, me, call);
+    for (int k = 0; k < n; ++k)
+      std::memmove(group.at(dest, total * width, (me + k) % n, call) + before * width, source, count * width);
   }
   group.sync(call);
 }

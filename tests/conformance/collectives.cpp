@@ -111,7 +111,8 @@ void collect(const TeamModel& team, Guarded<T>& dest, Guarded<T>& source, size_t
   fill(source, mine);
   ready();
   if (!team.mine()) return dest.check_untouched();
-  CHECK_EQ(M::collect(team.handle, dest.data(), source.data(), mine), 0);
+  // Who gives nothing need not have a source.
+  CHECK_EQ(M::collect(team.handle, dest.data(), mine == 0 ? nullptr : source.data(), mine), 0);
   size_t at = 0;
   for (int from : team.world)
     for (size_t i = 0; i < count_of(from); ++i, ++at)

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.hpp"
+
 namespace shoal::run {
 
 /// Text on its way to one of the launcher's own streams. Never blocks: the stream may be a pipe that nobody reads for a while,
@@ -33,7 +35,7 @@ class Sink final {
 /// has none.
 class Tagger final {
  public:
-  explicit Tagger(int pe) : tag_("[" + std::to_string(pe) + "] ") {}
+  explicit Tagger(int pe) : tag_(strf("[%d] ", pe)) {}
   void feed(std::string_view text, Sink& sink);
   void finish(Sink& sink);
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of the job in this process: init and finalize, counted, again and again; and what happens at exit and after fork.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "api/current.hpp"
+#include "base/error.hpp"
+#include "bootstrap/status_mapping.hpp"
+
+namespace shoal {
+
+/// Init and finalize may come from any thread, one at a time.
+class Life final {
+ public:
+  static Life& instance();
+
+  /// For the form that reports failure to its caller: prints why, and gives back a Code, or 0. Counts calls; the first
+  /// starts the job.
+  int init(const char* call, int requested, int* provided);
+  /// For the forms that cannot: ends the program with status 1, and the job with one line for all.
+  void init_or_exit(const char* call);
+  /// The last of as many calls as there were of init ends the job. One too many does nothing.
+  void finalize();
+
+  int initialized() const noexcept { return inits_.load(std::memory_order_acquire) > 0 ? 1 : 0; }
+  int thread_level() const noexcept { return thread_level_; }
+
+ private:
+  struct Failure {
+    Code code;
+    std::string text;
+  };
+  /// @return what went wrong, or nothing
+  std::unique_ptr<Failure> try_init(const char* call, int requested);
+  void start();
+  void stop(bool program_ends);
+  void leave(bool program_ends);
+  /// A program that ends by returning from main or by exit(0) leaves in order.
+  void end_of_program(int status);
+  /// When another PE died, its death is the news, not that this one misses it: the launcher says so and ends this process.
+  void wait_to_be_ended(Code code) const;
+
+  std::mutex mutex_;
+  std::atomic<int> inits_{0};
+  std::atomic<pid_t> pid_{0};  // a forked child is no PE: it must leave the job alone
+  int thread_level_ = SHMEM_THREAD_SINGLE;
+  bool watches_exit_ = false;
+  bool in_job_ = false;  // of several PEs, joined or joining
+  std::unique_ptr<Job> job_;
+  std::unique_ptr<StatusMapping> status_;
+};
+
+}  // namespace shoal
