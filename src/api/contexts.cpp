@@ -3,6 +3,16 @@
 #include "api/define.hpp"
 #include "base/error.hpp"
 
+namespace shoal {
+
+void bad_context(shmem_ctx_t ctx, const char* call) noexcept {
+  world().fatal(call, ctx == SHMEM_CTX_INVALID
+                          ? "the context is SHMEM_CTX_INVALID"
+                          : strf("the context %p is not valid: destroyed already, or of an earlier init", static_cast<void*>(ctx)));
+}
+
+}  // namespace shoal
+
 using namespace shoal;
 
 namespace {

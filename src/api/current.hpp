@@ -24,14 +24,15 @@ inline Job& job(const char* call) noexcept {
   return *current.job;
 }
 
+[[noreturn]] void bad_context(shmem_ctx_t ctx, const char* call) noexcept;
+
 /// The context of a handle. Ends the job for one that isn't alive.
 inline const Context& context_of(shmem_ctx_t ctx, const char* call) noexcept {
   const auto handle = reinterpret_cast<std::uintptr_t>(ctx);
   if (handle == 1) return *current.world;
   const UserContext* found = job(call).contexts().find(handle);
   if (found == nullptr) [[unlikely]]
-    current.world->fatal(call, handle == 0 ? "the context is SHMEM_CTX_INVALID"
-                                           : "the context is not valid: destroyed already, or of an earlier init");
+    bad_context(ctx, call);
   return found->context;
 }
 

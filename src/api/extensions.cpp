@@ -77,7 +77,7 @@ SHOAL_API_X void shmemx_ctx_getmem_batch(shmem_ctx_t ctx, const shmemx_block_t* 
 
 namespace {
 
-/// A heap and the team that allocates from it together.
+/// A heap and the team that allocates from it together; nulls for SHMEMX_HEAP_INVALID.
 struct HeapOf {
   SymmetricHeap* heap;
   Team* team;
@@ -85,10 +85,11 @@ struct HeapOf {
 
 HeapOf heap_of(shmemx_heap_t handle, const char* call) noexcept {
   Job& here = job(call);
+  if (handle == SHMEMX_HEAP_INVALID) return {};
   if (handle == SHMEMX_HEAP_DEFAULT) return {&here.heap(), &here.world_team()};
   TeamHeap* found = here.heaps().find(reinterpret_cast<std::uintptr_t>(handle));
   if (found == nullptr)
-    here.fatal(call, handle == SHMEMX_HEAP_INVALID ? "the heap is SHMEMX_HEAP_INVALID" : "the heap is not valid: destroyed already, or of an earlier init");
+    here.fatal(call, strf("the heap %p is not valid: destroyed already, or of an earlier init", static_cast<void*>(handle)));
   return {&found->heap(), &found->team()};
 }
 
@@ -102,7 +103,7 @@ SHOAL_API_X int shmemx_heap_create(const shmemx_heap_attr_t* attr, shmemx_heap_t
   Team* team = team_of(attr->team, call);
   if (team == nullptr || attr->size == 0 || (alignment & (alignment - 1)) != 0 || alignment > (std::size_t{1} << 21)) return -1;
   try {
-    *heap = reinterpret_cast<shmemx_heap_t>(here.create_heap(*team, attr->size, alignment, call));
+    *heap = reinterpret_cast<shmemx_heap_t>(here.create_heap(*team, attr->size, call));
   } catch (const std::exception& error) {
     here.fatal(call, error.what());
   }
@@ -111,17 +112,20 @@ SHOAL_API_X int shmemx_heap_create(const shmemx_heap_attr_t* attr, shmemx_heap_t
 
 SHOAL_API_X void* shmemx_heap_malloc(shmemx_heap_t heap, size_t size) {
   const HeapOf found = heap_of(heap, "shmemx_heap_malloc");
+  if (found.heap == nullptr) return nullptr;
   return found.heap->allocate(*found.team, size, 0, "shmemx_heap_malloc");
 }
 
 SHOAL_API_X void* shmemx_heap_align(shmemx_heap_t heap, size_t alignment, size_t size) {
   const HeapOf found = heap_of(heap, "shmemx_heap_align");
+  if (found.heap == nullptr) return nullptr;
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) return nullptr;
   return found.heap->allocate(*found.team, size, alignment, "shmemx_heap_align");
 }
 
 SHOAL_API_X void shmemx_heap_free(shmemx_heap_t heap, void* ptr) {
   const HeapOf found = heap_of(heap, "shmemx_heap_free");
+  if (found.heap == nullptr) return;
   found.heap->free(*found.team, ptr, "shmemx_heap_free");
 }
 
@@ -136,5 +140,12 @@ SHOAL_API_X void shmemx_heap_destroy(shmemx_heap_t heap) {
   here.heaps().erase(reinterpret_cast<std::uintptr_t>(heap));
 }
 
-SHOAL_API_X size_t shmemx_heap_size(shmemx_heap_t heap) { return heap_of(heap, "shmemx_heap_size").heap->size(); }
-SHOAL_API_X size_t shmemx_heap_used(shmemx_heap_t heap) { return heap_of(heap, "shmemx_heap_used").heap->used(); }
+SHOAL_API_X size_t shmemx_heap_size(shmemx_heap_t heap) {
+  const HeapOf found = heap_of(heap, "shmemx_heap_size");
+  return found.heap == nullptr ? 0 : found.heap->size();
+}
+
+SHOAL_API_X size_t shmemx_heap_used(shmemx_heap_t heap) {
+  const HeapOf found = heap_of(heap, "shmemx_heap_used");
+  return found.heap == nullptr ? 0 : found.heap->used();
+}

@@ -12,7 +12,7 @@ Team* team_of(shmem_team_t team, const char* call) noexcept {
   if (handle == 1) return &here.world_team();
   if (handle == 2) return &here.shared_team();
   Team* found = here.teams().find(handle);
-  if (found == nullptr) here.fatal(call, "the team is not valid: destroyed already, or of an earlier init");
+  if (found == nullptr) here.fatal(call, strf("the team %p is not valid: destroyed already, or of an earlier init", static_cast<void*>(team)));
   return found;
 }
 

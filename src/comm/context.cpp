@@ -55,11 +55,12 @@ char* Context::at_slow(const void* address, std::size_t bytes, int pe, const cha
 
 void Context::not_symmetric(const void* address, std::size_t bytes, const char* call) const noexcept {
   if (n_pes_ == 0) fatal(call, "called before shmem_init or after shmem_finalize");
-  const char* how = bytes != SIZE_MAX && domain_->segments->find(reinterpret_cast<std::uintptr_t>(address), 1) != nullptr
+  const char* how = domain_->segments->find(reinterpret_cast<std::uintptr_t>(address), 1) != nullptr
                         ? "runs past the end of symmetric memory"
                         : "is not symmetric memory";
-  fatal(call, strf("address %p (%zu bytes) %s; symmetric here: %s. Pass memory from shmem_malloc or a global or static variable",
-                   address, bytes, how, domain_->segments->describe().c_str()));
+  const std::string size = bytes == SIZE_MAX ? "more bytes than can be addressed" : strf("%zu bytes", bytes);
+  fatal(call, strf("address %p (%s) %s; symmetric here: %s. Pass memory from shmem_malloc or a global or static variable",
+                   address, size.c_str(), how, domain_->segments->describe().c_str()));
 }
 
 void Context::misaligned(const void* address, std::size_t size, const char* call) const noexcept {

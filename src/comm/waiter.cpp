@@ -27,7 +27,7 @@ void ring_slowly(Doorbell& doorbell) noexcept {
 
 void Waiter::yield() noexcept { ::sched_yield(); }
 
-void Waiter::sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*),
+bool Waiter::sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*),
                    void* argument) noexcept {
   auto& sleepers = bell == Bell::sync ? doorbell.sync_sleepers : doorbell.user_sleepers;
   const std::uint32_t word = doorbell.word.load(std::memory_order_acquire);
@@ -36,11 +36,13 @@ void Waiter::sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t b
     if (bell == Bell::user) node_.user_sleepers.fetch_add(1, std::memory_order_seq_cst);
   }
   full_fence();  // the announcement before the last look; partner: the fence between a writer's store and ring()
-  if (!done(argument)) futex_wait(doorbell.word, word, bound_ns);
+  const bool satisfied = done(argument);
+  if (!satisfied) futex_wait(doorbell.word, word, bound_ns);
   if (announce) {
     if (bell == Bell::user) node_.user_sleepers.fetch_sub(1, std::memory_order_relaxed);
     sleepers.fetch_sub(1, std::memory_order_relaxed);
   }
+  return satisfied;
 }
 
 void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*),
@@ -60,12 +62,13 @@ void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bo
   }
   std::uint64_t bound_ns = kFirstSleepNs;
   int futile = 0;
-  do {
+  for (;;) {
     const std::uint32_t before = doorbell.word.load(std::memory_order_relaxed);
-    sleep(doorbell, bell, bell == Bell::sync || futile < kFutileRings, bound_ns, done, argument);
+    if (sleep(doorbell, bell, bell == Bell::sync || futile < kFutileRings, bound_ns, done, argument)) break;
+    if (done(argument)) break;
     if (doorbell.word.load(std::memory_order_relaxed) != before) ++futile;
     bound_ns = std::min(bound_ns * 2, kLongestSleepNs);
-  } while (!done(argument));
+  }
   if (publishes) {
     StatusWriter(status_).set(Phase::running, "", "");
     publishing_.clear(std::memory_order_release);

@@ -34,7 +34,8 @@ class Waiter final {
   Waiter(Doorbell& own, NodeWords& node, StatusRecord* status, int spins)
       : own_(own), node_(node), status_(status), spins_(spins) {}
 
-  /// Returns when `done()` is true. `done` must be cheap, free of side effects while false, and read with acquire.
+  /// Returns when `done()` is true, and calls it no more then: it may take what it waits for. It must be cheap, free of side
+  /// effects while false, and read with acquire.
   template <class Done>
   void wait(Bell bell, const WaitSite& site, Done&& done) noexcept {
     wait_on(own_, bell, site, done);
@@ -52,7 +53,10 @@ class Waiter final {
   }
 
   /// Where a search over several words starts, another place each time: a word that always holds must not hide the others.
-  std::size_t turn(std::size_t count) noexcept { return turns_.fetch_add(1, std::memory_order_relaxed) % count; }
+  /// Scrambled, since callers that alternate between sets would else start at the same place of each every time.
+  std::size_t turn(std::size_t count) noexcept {
+    return (turns_.fetch_add(1, std::memory_order_relaxed) * 0x9E3779B97F4A7C15u >> 32) % count;
+  }
 
   /// A test of the user's found nothing. With more PEs than cores, every so many of these give the core away.
   void test_failed() noexcept {
@@ -65,14 +69,15 @@ class Waiter final {
  private:
   static void yield() noexcept;
   void wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*), void* argument) noexcept;
-  void sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*), void* argument) noexcept;
+  /// @return whether `done` was true at the last look, before sleeping
+  bool sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*), void* argument) noexcept;
 
   Doorbell& own_;
   NodeWords& node_;
   StatusRecord* status_;
   int spins_;
   std::atomic<std::uint32_t> failed_tests_{0};
-  std::atomic<std::uint32_t> turns_{0};
+  std::atomic<std::uint64_t> turns_{0};
   std::atomic_flag publishing_ = ATOMIC_FLAG_INIT;  // the record has one writer: the first thread that waits
 };
 

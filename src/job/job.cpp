@@ -138,8 +138,8 @@ void Job::build_communication() {
   shared_team_ = std::make_unique<Team>(team_space_, all, 1, 0);
 }
 
-std::uintptr_t Job::create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call) {
-  auto heap = TeamHeap::create(team, segments_, bytes, alignment, bootstrap_->same_process(), call);
+std::uintptr_t Job::create_heap(Team& team, std::size_t bytes, const char* call) {
+  auto heap = TeamHeap::create(team, segments_, bytes, bootstrap_->same_process(), call);
   return heap == nullptr ? 0 : heaps_.insert(std::move(heap));
 }
 

@@ -62,7 +62,7 @@ class Job final : public Fatal {
   HandleTable<Team, 3>& teams() noexcept { return teams_; }
   HandleTable<TeamHeap, 2>& heaps() noexcept { return heaps_; }
   /// Makes a further heap for `team`; 0 where that fails, on all members alike. Collective over the team.
-  std::uintptr_t create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call);
+  std::uintptr_t create_heap(Team& team, std::size_t bytes, const char* call);
 
   const Options& options() const noexcept { return options_; }
   const Log& log() const noexcept { return log_; }

@@ -174,5 +174,21 @@ TEST(Semaphores, HandOutExactlyWhatWasPosted) {
   EXPECT_EQ(taken.load(), 300);
 }
 
+TEST(Semaphores, OneWaitTakesOneHoweverItWasWoken) {
+  run_job(3, {"SHOAL_SPIN=0"}, [](Job& job) {
+    std::int64_t* count = allocate<std::int64_t>(job, 1);
+    *count = 0;
+    barrier(job);
+    const int right = (job.me() + 1) % 3;
+    for (int lap = 0; lap < 300; ++lap) {  // one token round a ring
+      if (job.me() != 0 || lap > 0) semaphore_wait(job.world(), count, job.me(), "test");
+      atomic_update<FetchAdd>(job.world(), count, std::int64_t{1}, right, "test");
+    }
+    barrier(job);
+    EXPECT_EQ(job.world().g(count, 0, "test"), 1) << "the token";
+    barrier(job);
+  });
+}
+
 }  // namespace
 }  // namespace shoal::test

@@ -23,7 +23,7 @@ std::size_t count_descriptors() {
 TEST(Job, StartsAndStopsWithoutLeavingAnything) {
   const auto once = [] {
     run_job(2, {"SHMEM_SYMMETRIC_SIZE=1m"}, [](Job& job) {
-      EXPECT_NE(job.create_heap(job.world_team(), 1 << 20, 64, "test"), 0u);
+      EXPECT_NE(job.create_heap(job.world_team(), 1 << 20, "test"), 0u);
       barrier(job);
     });
   };
