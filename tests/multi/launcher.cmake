@@ -7,6 +7,8 @@ add_executable(launcher_pe launcher_pe.cpp ${launcher_src}/base/error.cpp ${laun
 target_include_directories(launcher_pe PRIVATE ${launcher_src})
 target_link_libraries(launcher_pe PRIVATE shoal_flags Threads::Threads)
 find_program(PYTHON3 python3 REQUIRED)
-add_test(NAME multi.launcher COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/launcher_test.py)
-set_tests_properties(multi.launcher PROPERTIES LABELS multi TIMEOUT 300
-  ENVIRONMENT "SHOALRUN=$<TARGET_FILE:shoalrun>;LAUNCHER_PE=$<TARGET_FILE:launcher_pe>")
+foreach(test launcher launcher_failure)
+  add_test(NAME multi.${test} COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/${test}_test.py)
+  set_tests_properties(multi.${test} PROPERTIES LABELS multi TIMEOUT 300
+    ENVIRONMENT "SHOALRUN=$<TARGET_FILE:shoalrun>;LAUNCHER_PE=$<TARGET_FILE:launcher_pe>")
+endforeach()
