@@ -4,7 +4,6 @@
 #include "api/define.hpp"
 #include "base/error.hpp"
 #include "coll/collectives.hpp"
-#include "coll/combine.hpp"
 #include "team/active_set.hpp"
 
 using namespace shoal;
@@ -57,35 +56,36 @@ SHOAL_DEFINE(64)
 
 namespace {
 
-void reduce_active(void* dest, const void* source, int count, SHOAL_ACTIVE_SET, long* pSync, const Combine& combine,
+void reduce_active(void* dest, const void* source, int count, SHOAL_ACTIVE_SET, long* pSync, ReduceOp op, Element element,
                    const char* call) noexcept {
   SHOAL_GROUP(call);
   if (count < 0) world().fatal(call, strf("nreduce is negative: %d", count));
-  reduce(group, dest, source, static_cast<size_t>(count), combine, current.job->reduce_algorithm(), call);
+  const CollTuning& tuning = current.job->coll_tuning();
+  reduce(group, dest, source, static_cast<size_t>(count), tuning.kernels->at(op, element), tuning, call);
 }
 
 }  // namespace
 
 #define SHOAL_DEFINE_TO_ALL(name, T, Op)                                                                                 \
   SHOAL_API(void, name, (T* dest, const T* source, int nreduce, SHOAL_ACTIVE_SET, T* /*pWrk*/, long* pSync)) {           \
-    reduce_active(dest, source, nreduce, PE_start, logPE_stride, PE_size, pSync, kCombine<Op, T>, "shmem_" #name);       \
+    reduce_active(dest, source, nreduce, PE_start, logPE_stride, PE_size, pSync, ReduceOp::Op, element_of<T>(), "shmem_" #name);       \
   }
 
 #define SHOAL_DEFINE(NAME, T)                            \
-  SHOAL_DEFINE_TO_ALL(NAME##_and_to_all, T, OpAnd)       \
-  SHOAL_DEFINE_TO_ALL(NAME##_or_to_all, T, OpOr)         \
-  SHOAL_DEFINE_TO_ALL(NAME##_xor_to_all, T, OpXor)
+  SHOAL_DEFINE_TO_ALL(NAME##_and_to_all, T, And)       \
+  SHOAL_DEFINE_TO_ALL(NAME##_or_to_all, T, Or)         \
+  SHOAL_DEFINE_TO_ALL(NAME##_xor_to_all, T, Xor)
 SHMEM_FOR_TO_ALL_AND_OR_XOR_TYPES(SHOAL_DEFINE)
 #undef SHOAL_DEFINE
 
 #define SHOAL_DEFINE(NAME, T)                            \
-  SHOAL_DEFINE_TO_ALL(NAME##_max_to_all, T, OpMax)       \
-  SHOAL_DEFINE_TO_ALL(NAME##_min_to_all, T, OpMin)
+  SHOAL_DEFINE_TO_ALL(NAME##_max_to_all, T, Max)       \
+  SHOAL_DEFINE_TO_ALL(NAME##_min_to_all, T, Min)
 SHMEM_FOR_TO_ALL_MAX_MIN_TYPES(SHOAL_DEFINE)
 #undef SHOAL_DEFINE
 
 #define SHOAL_DEFINE(NAME, T)                            \
-  SHOAL_DEFINE_TO_ALL(NAME##_sum_to_all, T, OpSum)       \
-  SHOAL_DEFINE_TO_ALL(NAME##_prod_to_all, T, OpProd)
+  SHOAL_DEFINE_TO_ALL(NAME##_sum_to_all, T, Sum)       \
+  SHOAL_DEFINE_TO_ALL(NAME##_prod_to_all, T, Prod)
 SHMEM_FOR_TO_ALL_SUM_PROD_TYPES(SHOAL_DEFINE)
 #undef SHOAL_DEFINE

@@ -2,24 +2,25 @@
 // Team reductions and scans: OpenSHMEM 1.6, "Collective Routines". All return nonzero for SHMEM_TEAM_INVALID.
 #include "api/define.hpp"
 #include "coll/collectives.hpp"
-#include "coll/combine.hpp"
 
 using namespace shoal;
 
 namespace {
 
-int reduce_over(shmem_team_t team, void* dest, const void* source, size_t count, const Combine& combine, const char* call) noexcept {
+int reduce_over(shmem_team_t team, void* dest, const void* source, size_t count, ReduceOp op, Element element,
+                const char* call) noexcept {
   Team* members = team_of(team, call);
   if (members == nullptr) return -1;
-  reduce(*members, dest, source, count, combine, current.job->reduce_algorithm(), call);
+  const CollTuning& tuning = current.job->coll_tuning();
+  reduce(*members, dest, source, count, tuning.kernels->at(op, element), tuning, call);
   return 0;
 }
 
-int scan_over(shmem_team_t team, void* dest, const void* source, size_t count, const Combine& combine, bool inclusive,
+int scan_over(shmem_team_t team, void* dest, const void* source, size_t count, Element element, bool inclusive,
               const char* call) noexcept {
   Team* members = team_of(team, call);
   if (members == nullptr) return -1;
-  scan(*members, dest, source, count, combine, inclusive, call);
+  scan(*members, dest, source, count, current.job->coll_tuning().kernels->at(ReduceOp::Sum, element), inclusive, call);
   return 0;
 }
 
@@ -27,30 +28,30 @@ int scan_over(shmem_team_t team, void* dest, const void* source, size_t count, c
 
 #define SHOAL_DEFINE_REDUCE(name, T, Op)                                                        \
   SHOAL_API(int, name, (shmem_team_t team, T* dest, const T* source, size_t nreduce)) {          \
-    return reduce_over(team, dest, source, nreduce, kCombine<Op, T>, "shmem_" #name);            \
+    return reduce_over(team, dest, source, nreduce, ReduceOp::Op, element_of<T>(), "shmem_" #name);            \
   }
 
 #define SHOAL_DEFINE(NAME, T)                           \
-  SHOAL_DEFINE_REDUCE(NAME##_and_reduce, T, OpAnd)      \
-  SHOAL_DEFINE_REDUCE(NAME##_or_reduce, T, OpOr)        \
-  SHOAL_DEFINE_REDUCE(NAME##_xor_reduce, T, OpXor)
+  SHOAL_DEFINE_REDUCE(NAME##_and_reduce, T, And)      \
+  SHOAL_DEFINE_REDUCE(NAME##_or_reduce, T, Or)        \
+  SHOAL_DEFINE_REDUCE(NAME##_xor_reduce, T, Xor)
 SHMEM_FOR_REDUCE_AND_OR_XOR_TYPES(SHOAL_DEFINE)
 #undef SHOAL_DEFINE
 
 #define SHOAL_DEFINE(NAME, T)                           \
-  SHOAL_DEFINE_REDUCE(NAME##_max_reduce, T, OpMax)      \
-  SHOAL_DEFINE_REDUCE(NAME##_min_reduce, T, OpMin)
+  SHOAL_DEFINE_REDUCE(NAME##_max_reduce, T, Max)      \
+  SHOAL_DEFINE_REDUCE(NAME##_min_reduce, T, Min)
 SHMEM_FOR_REDUCE_MAX_MIN_TYPES(SHOAL_DEFINE)
 #undef SHOAL_DEFINE
 
 #define SHOAL_DEFINE(NAME, T)                                                                                     \
-  SHOAL_DEFINE_REDUCE(NAME##_sum_reduce, T, OpSum)                                                                \
-  SHOAL_DEFINE_REDUCE(NAME##_prod_reduce, T, OpProd)                                                              \
+  SHOAL_DEFINE_REDUCE(NAME##_sum_reduce, T, Sum)                                                                \
+  SHOAL_DEFINE_REDUCE(NAME##_prod_reduce, T, Prod)                                                              \
   SHOAL_API(int, NAME##_sum_inscan, (shmem_team_t team, T* dest, const T* source, size_t nelems)) {                \
-    return scan_over(team, dest, source, nelems, kCombine<OpSum, T>, true, "shmem_" #NAME "_sum_inscan");          \
+    return scan_over(team, dest, source, nelems, element_of<T>(), true, "shmem_" #NAME "_sum_inscan");          \
   }                                                                                                               \
   SHOAL_API(int, NAME##_sum_exscan, (shmem_team_t team, T* dest, const T* source, size_t nelems)) {                \
-    return scan_over(team, dest, source, nelems, kCombine<OpSum, T>, false, "shmem_" #NAME "_sum_exscan");         \
+    return scan_over(team, dest, source, nelems, element_of<T>(), false, "shmem_" #NAME "_sum_exscan");         \
   }
 SHMEM_FOR_REDUCE_SUM_PROD_TYPES(SHOAL_DEFINE)
 #undef SHOAL_DEFINE
@@ -59,13 +60,13 @@ SHMEM_FOR_REDUCE_SUM_PROD_TYPES(SHOAL_DEFINE)
 #define SHOAL_DEFINE_REDUCE_X(NAME, T, op, Op)                                                                           \
   extern "C" __attribute__((visibility("default"))) int shmemx_##NAME##_##op##_reduce(shmem_team_t team, T* dest,        \
                                                                                       const T* source, size_t nreduce) { \
-    return reduce_over(team, dest, source, nreduce, kCombineWide<Op, T>, "shmemx_" #NAME "_" #op "_reduce");                 \
+    return reduce_over(team, dest, source, nreduce, ReduceOp::Op, element_of<T>(), "shmemx_" #NAME "_" #op "_reduce");                 \
   }
 #define SHOAL_DEFINE(NAME, T)                        \
-  SHOAL_DEFINE_REDUCE_X(NAME, T, sum, OpSum)         \
-  SHOAL_DEFINE_REDUCE_X(NAME, T, prod, OpProd)       \
-  SHOAL_DEFINE_REDUCE_X(NAME, T, min, OpMin)         \
-  SHOAL_DEFINE_REDUCE_X(NAME, T, max, OpMax)
+  SHOAL_DEFINE_REDUCE_X(NAME, T, sum, Sum)         \
+  SHOAL_DEFINE_REDUCE_X(NAME, T, prod, Prod)       \
+  SHOAL_DEFINE_REDUCE_X(NAME, T, min, Min)         \
+  SHOAL_DEFINE_REDUCE_X(NAME, T, max, Max)
 SHOAL_DEFINE(half, shmemx_half_t)
 SHOAL_DEFINE(bfloat16, shmemx_bfloat16_t)
 #undef SHOAL_DEFINE

@@ -6,26 +6,12 @@
 // Data move by direct access to the members' memory; nothing is allocated.
 #pragma once
 #include <cstddef>
+#include <string>
 
+#include "coll/kernels.hpp"
 #include "team/group.hpp"
 
 namespace shoal {
-
-/// For types whose sums are kept in a wider one until the end.
-struct WideCombine {
-  std::size_t width;  ///< bytes of an accumulator element
-  void (*widen)(void* accumulator, const void* in, std::size_t count) noexcept;
-  void (*accumulate)(void* accumulator, const void* in, std::size_t count) noexcept;
-  void (*narrow)(void* out, const void* accumulator, std::size_t count) noexcept;
-};
-
-/// What a reduction needs to know about an operation on a type.
-struct Combine {
-  std::size_t width;  ///< bytes of an element; at most 64
-  /// out = a op b; `out` may be `a` or `b`. Null when there is a wide form.
-  void (*run)(void* out, const void* a, const void* b, std::size_t count) noexcept;
-  const WideCombine* wide;
-};
 
 /// `bytes` from the root's source into everyone's dest; into the root's own only if `root_too`.
 void broadcast(Group& group, void* dest, const void* source, std::size_t bytes, int root, bool root_too,
@@ -42,19 +28,20 @@ void collect(Group& group, void* dest, const void* source, std::size_t count, st
 void alltoall(Group& group, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t count,
               std::size_t width, const char* call) noexcept;
 
-/// A way to reduce. `fits` tells whether it is the one for this many bytes over this many members.
-struct ReduceAlgorithm {
-  const char* name;
-  bool (*fits)(std::size_t bytes, int members) noexcept;
-  void (*run)(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine, const char* call) noexcept;
+struct ReduceAlgorithm;
+
+/// What is chosen once a job.
+struct CollTuning {
+  const ReduceAlgorithm* reduce;  ///< the one to use, or null: by size
+  const Kernels* kernels;
+  std::size_t cache_bytes;        ///< of the largest cache
 };
-/// "auto" gives null: chosen by size. @throws Error{invalid_option} listing the names
-const ReduceAlgorithm* find_reduce_algorithm(const char* name);
+/// From the options' texts; "auto" chooses. @throws Error{invalid_option} listing what is accepted
+CollTuning tune_collectives(const std::string& reduce, const std::string& kernels);
 
 /// dest[i] on all = source[i] of all members combined, in the order of members: bitwise the same on all. dest may be source.
-/// @param forced  the algorithm to use, or null
-void reduce(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
-            const ReduceAlgorithm* forced, const char* call) noexcept;
+void reduce(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine, const CollTuning& tuning,
+            const char* call) noexcept;
 
 /// dest[i] = source[i] of members 0 to this one combined (without this one if not `inclusive`; the first then gets zeros).
 /// dest may be source.

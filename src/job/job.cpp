@@ -131,7 +131,7 @@ void Job::build_communication() {
   team_space_.barrier = &choose_barrier(options_.barrier.c_str(), oversubscribed);
   team_space_.counter_start = counter_start;
   team_space_.free.set();
-  reduce_algorithm_ = find_reduce_algorithm(options_.reduce.c_str());
+  coll_tuning_ = tune_collectives(options_.reduce, options_.kernels);
   std::vector<int> all(static_cast<std::size_t>(domain_.n_pes));
   for (int pe = 0; pe < domain_.n_pes; ++pe) all[static_cast<std::size_t>(pe)] = pe;
   world_team_ = std::make_unique<Team>(team_space_, all, 0, 0);

@@ -54,7 +54,7 @@ class Job final : public Fatal {
   TeamSpace& team_space() noexcept { return team_space_; }
   SymmetricHeap& heap() const noexcept { return *heap_; }
   PairSync& pair_sync() const noexcept { return *pair_sync_; }
-  const ReduceAlgorithm* reduce_algorithm() const noexcept { return reduce_algorithm_; }
+  const CollTuning& coll_tuning() const noexcept { return coll_tuning_; }
   const SegmentTable& segments() const noexcept { return segments_; }
 
   // The handles of the specification's constants are below the tables' first: 0 invalid, 1 default or world, 2 shared.
@@ -93,7 +93,7 @@ class Job final : public Fatal {
   TeamSpace team_space_;
   std::unique_ptr<Team> world_team_, shared_team_;
   std::unique_ptr<SymmetricHeap> heap_;
-  const ReduceAlgorithm* reduce_algorithm_ = nullptr;
+  CollTuning coll_tuning_{};
   HandleTable<Team, 3> teams_;
   HandleTable<TeamHeap, 2> heaps_;
   HandleTable<UserContext, 2> contexts_;

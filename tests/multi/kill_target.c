@@ -22,8 +22,8 @@ int main(void) {
       shmem_set_lock(&lock);
       shmem_atomic_inc(&turns, 0);
       shmem_clear_lock(&lock);
-      volatile double sum = 0;
-      for (int k = 0; k < 20000; k++) sum += k;
+      for (volatile int k = 0; k < 20000; k++) {
+      }
       shmem_atomic_inc(&word, (me + 1) % n);
       shmem_wait_until(&word, SHMEM_CMP_GE, i);
       shmem_free(block);

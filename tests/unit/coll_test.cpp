@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives over thread PEs, where the thread sanitizer sees every unordered access: each algorithm, odd sizes, in place.
+#include <algorithm>
 #include <random>
 
-#include "coll/combine.hpp"
+#include "coll/collectives.hpp"
 #include "thread_job.hpp"
 
 namespace shoal::test {
@@ -13,7 +14,7 @@ class Reduce : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
 TEST_P(Reduce, SumsAreRightForOddSizesAndInPlace) {
   const int n = std::get<1>(GetParam());
   run_job(n, {std::string("SHOAL_REDUCE=") + std::get<0>(GetParam())}, [n](Job& job) {
-    const ReduceAlgorithm* forced = find_reduce_algorithm(job.options().reduce.c_str());
+    const CollTuning& tuning = job.coll_tuning();
     for (std::size_t count : std::initializer_list<std::size_t>{1, 3, 16, 17, 1000, 4099, 20001}) {
       int* source = allocate<int>(job, count + 2);
       int* dest = allocate<int>(job, count + 2);
@@ -21,7 +22,7 @@ TEST_P(Reduce, SumsAreRightForOddSizesAndInPlace) {
         int* to = in_place ? source : dest;
         to[0] = to[count + 1] = -7;
         for (std::size_t i = 1; i <= count; ++i) source[i] = static_cast<int>(i) * (job.me() + 1);
-        reduce(job.world_team(), to + 1, source + 1, count, kCombine<OpSum, int>, forced, "test");
+        reduce(job.world_team(), to + 1, source + 1, count, tuning.kernels->at(ReduceOp::Sum, Element::I32), tuning, "test");
         for (std::size_t i = 1; i <= count; ++i)
           ASSERT_EQ(to[i], static_cast<int>(i) * n * (n + 1) / 2) << i << " of " << count;
         ASSERT_EQ(to[0], -7);
@@ -32,17 +33,87 @@ TEST_P(Reduce, SumsAreRightForOddSizesAndInPlace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Reduce,
-                         ::testing::Combine(::testing::Values("auto", "flat", "direct"), ::testing::Values(1, 2, 3, 5, 8)),
+                         ::testing::Combine(::testing::Values("auto", "flat", "stream", "direct"), ::testing::Values(1, 2, 3, 5, 8)),
                          [](const auto& tested) { return strf("%s_on_%d", std::get<0>(tested.param), std::get<1>(tested.param)); });
 
 TEST(ReduceChoice, UnknownNameListsTheKnownOnes) {
-  EXPECT_EQ(find_reduce_algorithm("auto"), nullptr);
+  EXPECT_EQ(tune_collectives("auto", "auto").reduce, nullptr);
   try {
-    find_reduce_algorithm("ring");
+    tune_collectives("ring", "auto");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("auto, flat, direct"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("auto, flat, stream, direct"), std::string::npos) << error.what();
   }
+}
+
+/// Every operation on every type, on odd counts and addresses, against the plain definition.
+template <class T>
+void check_kernels(const Kernels& kernels, unsigned seed) {
+  std::mt19937 random(seed);
+  const Element element = element_of<T>();
+  for (std::size_t count : std::initializer_list<std::size_t>{0, 1, 7, 64, 1001}) {
+    std::vector<T> a(count + 1), b(count + 1), out(count + 1);
+    for (std::size_t i = 0; i <= count; ++i) a[i] = static_cast<T>(random() % 200), b[i] = static_cast<T>(random() % 200);
+    const auto check = [&](ReduceOp op, auto&& plain) {
+      const Combine& combine = kernels.at(op, element);
+      ASSERT_EQ(combine.width, sizeof(T));
+      combine.run(out.data() + 1, a.data() + 1, b.data() + 1, count);
+      for (std::size_t i = 1; i <= count; ++i) ASSERT_EQ(out[i], plain(a[i], b[i])) << kernels.name << ", operation " << static_cast<int>(op);
+    };
+    check(ReduceOp::Sum, [](T x, T y) { return static_cast<T>(x + y); });
+    check(ReduceOp::Prod, [](T x, T y) { return static_cast<T>(x * y); });
+    check(ReduceOp::Max, [](T x, T y) { return std::max(x, y); });
+    check(ReduceOp::Min, [](T x, T y) { return std::min(x, y); });
+    if constexpr (std::is_integral_v<T>) {
+      check(ReduceOp::And, [](T x, T y) { return static_cast<T>(x & y); });
+      check(ReduceOp::Or, [](T x, T y) { return static_cast<T>(x | y); });
+      check(ReduceOp::Xor, [](T x, T y) { return static_cast<T>(x ^ y); });
+    }
+  }
+}
+
+TEST(Kernels, EveryTableGivesTheSameAnswers) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(strf("seed %u", seed));
+  int tables = 0;
+  for (const char* name : {"baseline", "avx2", "avx512"}) {
+    const Kernels* kernels = nullptr;
+    try {
+      kernels = &choose_kernels(name);
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("baseline"), std::string::npos) << error.what();
+      continue;  // not on this processor
+    }
+    ++tables;
+#define SHOAL_CHECK(NAME, T) check_kernels<T>(*kernels, seed);
+    SHMEM_FOR_REDUCE_MAX_MIN_UNIQUE_TYPES(SHOAL_CHECK)
+#undef SHOAL_CHECK
+    // Conversions of 16-bit types agree with those of the public header for every value.
+    std::vector<shmemx_half_t> halves(65536);
+    for (std::size_t i = 0; i < halves.size(); ++i) halves[i].bits = static_cast<std::uint16_t>(i);
+    std::vector<float> wide(halves.size());
+    std::vector<shmemx_half_t> back(halves.size());
+    const Combine& half = kernels->at(ReduceOp::Sum, Element::Half);
+    half.wide.widen(wide.data(), halves.data(), halves.size());
+    half.wide.narrow(back.data(), wide.data(), wide.size());
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      const float expected = shmemx_half_to_float(halves[i]);
+      if (expected != expected) continue;
+      ASSERT_EQ(wide[i], expected) << name << " " << i;
+      ASSERT_EQ(back[i].bits, halves[i].bits) << name;
+    }
+    for (std::size_t offset = 0; offset < 70; offset += 3)
+      for (std::size_t bytes : std::initializer_list<std::size_t>{0, 1, 63, 64, 65, 1000}) {
+        std::vector<char> from(bytes), to(bytes + 80, 'x');
+        for (char& c : from) c = static_cast<char>(random());
+        kernels->stream(to.data() + offset, from.data(), bytes);
+        stream_fence();
+        ASSERT_TRUE(std::equal(from.begin(), from.end(), to.begin() + static_cast<std::ptrdiff_t>(offset)));
+        ASSERT_EQ(static_cast<std::size_t>(std::count(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(offset), 'x')), offset);
+        ASSERT_EQ(static_cast<std::size_t>(std::count(to.begin() + static_cast<std::ptrdiff_t>(offset + bytes), to.end(), 'x')), 80 - offset);
+      }
+  }
+  EXPECT_GE(tables, 1);
 }
 
 TEST(Reduce, HalfPrecisionRoundsOnlyOnce) {
@@ -50,7 +121,7 @@ TEST(Reduce, HalfPrecisionRoundsOnlyOnce) {
   run_job(5, {}, [](Job& job) {
     auto* word = allocate<shmemx_half_t>(job, 1);
     *word = shmemx_half_from_float(job.me() == 0 ? 2048.0f : 1.0f);
-    reduce(job.world_team(), word, word, 1, kCombineWide<OpSum, shmemx_half_t>, nullptr, "test");
+    reduce(job.world_team(), word, word, 1, job.coll_tuning().kernels->at(ReduceOp::Sum, Element::Half), job.coll_tuning(), "test");
     EXPECT_EQ(shmemx_half_to_float(*word), 2052.0f);
   });
 }
@@ -93,7 +164,7 @@ TEST(Scan, InclusiveAndExclusiveInPlace) {
         for (bool inclusive : {true, false}) {
           long* words = allocate<long>(job, count);
           for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<long>(i) + job.me();
-          scan(job.world_team(), words, words, count, kCombine<OpSum, long>, inclusive, "test");
+          scan(job.world_team(), words, words, count, job.coll_tuning().kernels->at(ReduceOp::Sum, Element::I64), inclusive, "test");
           const long terms = job.me() + (inclusive ? 1 : 0);
           for (std::size_t i = 0; i < count; ++i)
             ASSERT_EQ(words[i], static_cast<long>(i) * terms + terms * (terms - 1) / 2) << i << " of " << count;

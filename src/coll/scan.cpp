@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "coll/collectives.hpp"
+#include "coll/combine.hpp"
+
+namespace shoal {
+
+void scan(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine, bool inclusive,
+          const char* call) noexcept {
+  if (count == 0) return;
+  std::size_t bytes;
+  if (__builtin_mul_overflow(count, combine.width, &bytes)) bytes = SIZE_MAX;
+  group.at(dest, bytes, group.rank(), call);
+  group.at(source, bytes, group.rank(), call);
+  const int last = inclusive ? group.rank() : group.rank() - 1;
+  alignas(64) std::byte result[kChunkBytes];
+  const std::size_t chunk = kChunkBytes / combine.width;
+  group.sync(call);
+  for (std::size_t first = 0; first < count; first += chunk) {
+    const std::size_t elements = std::min(chunk, count - first);
+    if (last < 0)
+      std::memset(result, 0, elements * combine.width);
+    else
+      combine_members(group, result, source, first, elements, last, combine, call);
+    group.sync(call);  // all have read what dest may be
+    std::memcpy(static_cast<char*>(dest) + first * combine.width, result, elements * combine.width);
+  }
+}
+
+}  // namespace shoal
