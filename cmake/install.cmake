@@ -10,7 +10,7 @@ endif()
 install(TARGETS shoal EXPORT ShoalTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set(tools "")
-foreach(tool shoalrun shoal-info)
+foreach(tool shoalrun shoal-info shoal-perf)
   if(TARGET ${tool})
     list(APPEND tools ${tool})
     install(TARGETS ${tool} EXPORT ShoalTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
