@@ -64,7 +64,7 @@ std::vector<std::size_t> thread_counts(const Options& options, int cpus) {
 Facts option_facts(const Options& options, const Runner::Plan& plan, int thread_level) {
   const char* const levels[] = {"single", "funneled", "serialized", "multiple"};
   std::string sizes;
-  for (const std::size_t size : chosen_sizes(options)) sizes.append(sizes.empty() ? "" : ",").append(std::to_string(size));
+  for (const std::size_t size : chosen_sizes(options)) sizes.append(sizes.empty() ? "" : ",").append(size_text(size));
   char ms[32];
   std::snprintf(ms, sizeof ms, "%g", plan.sample_s * 1e3);
   return {{"mode", options.quick ? "quick" : "full"},
