@@ -61,8 +61,8 @@ SHMEM_API int64_t shmemx_sem_value(const shmemx_sem_t *sem, int pe);
 
 /* ---- Two PEs meet ---- */
 
-/// Waits until PE `pe` has made the matching call with this PE's number. Doesn't complete remote operations. Calls of
-/// one pair match in order; with itself a PE never waits.
+/// Waits until PE `pe` has made the matching call with this PE's number. Orders like a barrier of two: what either put
+/// before is complete and visible to the other. Calls of one pair match in order; with itself a PE never waits.
 SHMEM_API void shmemx_sync_pe(int pe);
 
 /* ---- Many blocks, one call ---- */
@@ -99,7 +99,8 @@ typedef struct {
 /// Makes a heap, collectively over `attr->team`, with equal attributes. Returns 0; nonzero, with SHMEMX_HEAP_INVALID
 /// on all members alike, if the attributes are illegal or there is no room.
 SHMEM_API int shmemx_heap_create(const shmemx_heap_attr_t *attr, shmemx_heap_t *heap);
-/// As shmem_malloc, shmem_align and shmem_free in `heap`, collectively over its team; any power of two aligns.
+/// As shmem_malloc, shmem_align and shmem_free in `heap`, collectively over its team; any power of two up to 2
+/// MiB aligns.
 SHMEM_API void *shmemx_heap_malloc(shmemx_heap_t heap, size_t size);
 SHMEM_API void *shmemx_heap_align(shmemx_heap_t heap, size_t alignment, size_t size);
 SHMEM_API void shmemx_heap_free(shmemx_heap_t heap, void *ptr);

@@ -14,7 +14,8 @@ namespace shoal::inline v1 {
 /// end before it does.
 class Heap : private detail::CollectiveOwner {
  public:
-  /// Collective over `team`: `bytes` on each PE; `alignment` of its start is a power of two, or 0 for that of a page.
+  /// Collective over `team`: `bytes` on each PE; every object is aligned to `alignment`, a power of
+  /// two up to 2 MiB, or 0 for 64.
   /// Throws Error on all members alike.
   explicit Heap(std::size_t bytes, TeamRef team = TeamRef::world(), std::size_t alignment = 0) : team_(team) {
     const shmemx_heap_attr_t attributes = {bytes, alignment, team.handle()};

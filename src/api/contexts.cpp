@@ -73,6 +73,8 @@ SHOAL_API(void, ctx_session_start,
   const Context& context = context_of(ctx, call);
   if ((options & ~SHMEM_CTX_SESSION_BATCH) != 0)
     context.fatal(call, strf("options %#lx has bits that are no session option", static_cast<unsigned long>(options)));
+  if ((config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS) != 0)
+    context.fatal(call, strf("config_mask %#lx has bits other than SHMEM_CTX_SESSION_TOTAL_OPS", static_cast<unsigned long>(config_mask)));
   if ((config_mask & SHMEM_CTX_SESSION_TOTAL_OPS) != 0 && config == nullptr)
     context.fatal(call, "config is NULL although config_mask names a field of it");
 }

@@ -2,6 +2,8 @@
 // What Shoal adds to OpenSHMEM: shmemx.h, save the reductions of 16-bit floating types (reductions.cpp).
 #include <shmemx.h>
 
+#include <algorithm>
+
 #include "api/define.hpp"
 #include "base/error.hpp"
 #include "comm/atomics.hpp"
@@ -103,7 +105,7 @@ SHOAL_API_X int shmemx_heap_create(const shmemx_heap_attr_t* attr, shmemx_heap_t
   Team* team = team_of(attr->team, call);
   if (team == nullptr || attr->size == 0 || (alignment & (alignment - 1)) != 0 || alignment > (std::size_t{1} << 21)) return -1;
   try {
-    *heap = reinterpret_cast<shmemx_heap_t>(here.create_heap(*team, attr->size, call));
+    *heap = reinterpret_cast<shmemx_heap_t>(here.create_heap(*team, std::max<std::size_t>(attr->size, kLeastHeapBytes), alignment, call));
   } catch (const std::exception& error) {
     here.fatal(call, error.what());
   }

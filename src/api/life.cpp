@@ -48,6 +48,7 @@ Life& Life::instance() {
 void Life::start() {
   JobSetup setup;
   setup.options = Options::from(process_environment);
+  Job::check(setup.options);
   setup.bootstrap = find_bootstrap(process_environment);
   const int me = setup.bootstrap->rank();
   in_job_ = setup.bootstrap->size() > 1;

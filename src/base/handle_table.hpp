@@ -11,21 +11,21 @@
 namespace shoal {
 
 /// Owns objects and gives each a handle: its index in the low 16 bits, above it how often the index was used. Values below
-/// `First` are the caller's own constants. find() may run on any thread; an object must not be erased while it is used.
-template <class T, std::uintptr_t First>
+/// `First` are the caller's own constants; there are at most `Most` objects and constants. find() may run on any thread; an object must not be erased while it is used.
+template <class T, std::uintptr_t First, std::uintptr_t Most>
 class HandleTable final {
  public:
-  static constexpr std::uintptr_t kMost = 1u << 14;
-  HandleTable() : entries_(std::make_unique<Entry[]>(kMost)) {}
+  static_assert(Most <= 0x10000);
+  HandleTable() : entries_(std::make_unique<Entry[]>(Most)) {}
   ~HandleTable() {
-    for (std::uintptr_t i = 0; i < kMost; ++i) delete entries_[i].object.load(std::memory_order_relaxed);
+    for (std::uintptr_t i = 0; i < Most; ++i) delete entries_[i].object.load(std::memory_order_relaxed);
   }
 
   /// @return the handle, or 0 when the table is full
   std::uintptr_t insert(std::unique_ptr<T> object) {
     const std::lock_guard guard(mutex_);
-    for (std::uintptr_t k = 0; k < kMost - First; ++k) {
-      const std::uintptr_t index = First + (next_ + k) % (kMost - First);
+    for (std::uintptr_t k = 0; k < Most - First; ++k) {
+      const std::uintptr_t index = First + (next_ + k) % (Most - First);
       Entry& entry = entries_[index];
       if (entry.object.load(std::memory_order_relaxed) != nullptr) continue;
       next_ = index - First + 1;
@@ -39,7 +39,7 @@ class HandleTable final {
   /// The object of a live handle, or null.
   T* find(std::uintptr_t handle) const noexcept {
     const std::uintptr_t index = handle & 0xffff;
-    if (index >= kMost) return nullptr;
+    if (index >= Most) return nullptr;
     const Entry& entry = entries_[index];
     T* object = entry.object.load(std::memory_order_acquire);
     return object != nullptr && entry.handle.load(std::memory_order_relaxed) == handle ? object : nullptr;
@@ -54,7 +54,7 @@ class HandleTable final {
   template <class Predicate>
   void erase_if(Predicate&& unwanted) {
     const std::lock_guard guard(mutex_);
-    for (std::uintptr_t i = 0; i < kMost; ++i) {
+    for (std::uintptr_t i = 0; i < Most; ++i) {
       T* object = entries_[i].object.load(std::memory_order_relaxed);
       if (object == nullptr || !unwanted(*object)) continue;
       entries_[i].object.store(nullptr, std::memory_order_release);

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include <cctype>
+#include <charconv>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -55,9 +56,9 @@ std::uint64_t parse_size(const std::string& text, const std::string& name) {
   static constexpr const char* kAccepted = "a positive number of bytes with an optional suffix k, m, g or t, such as 512m or 1.5g";
   if (text.empty() || !(std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '.')) reject(name, text, kAccepted);
   if (text.find_first_of("xXeEpPnNiI") != std::string::npos) reject(name, text, kAccepted);
-  char* end = nullptr;
-  long double number = std::strtold(text.c_str(), &end);
-  if (end == text.c_str()) reject(name, text, kAccepted);
+  long double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);  // whatever the locale
+  if (error != std::errc{}) reject(name, text, kAccepted);
   if (*end != '\0') {
     static constexpr char kSuffixes[] = "kmgt";
     const char* suffix = std::strchr(kSuffixes, std::tolower(static_cast<unsigned char>(*end)));

@@ -8,9 +8,9 @@ namespace shoal {
 
 void alltoall(Group& group, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t count,
               std::size_t width, const char* call) noexcept {
+  if (count == 0) return;
   if (dst < 1 || sst < 1)
     group.world().fatal(call, strf("strides must be at least 1, not dst=%td, sst=%td", dst, sst));
-  if (count == 0) return;
   const int n = group.size();
   const int me = group.rank();
   const auto blocks = static_cast<std::size_t>(n);
@@ -18,7 +18,7 @@ void alltoall(Group& group, void* dest, const void* source, std::ptrdiff_t dst, 
   const auto extent = [&](std::ptrdiff_t stride) {
     std::size_t elements, bytes;
     if (__builtin_mul_overflow(blocks * count - 1, static_cast<std::size_t>(stride), &elements) ||
-        __builtin_mul_overflow(elements + 1, width, &bytes))
+        __builtin_add_overflow(elements, std::size_t{1}, &elements) || __builtin_mul_overflow(elements, width, &bytes))
       return SIZE_MAX;
     return bytes;
   };

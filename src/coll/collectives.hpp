@@ -2,7 +2,8 @@
 // The collectives, over any Group. All members call with the same arguments save the addresses' contents.
 //
 // Common rules: a member's dest is written only after all members have entered, so that a fast PE never overwrites what a
-// slow one still reads; a member's source may be reused when its call returns. Zero elements: nothing happens, nobody waits.
+// slow one still reads; a member's source may be reused when its call returns. Zero elements: nothing happens, nobody waits (save in
+// collect, where members don't know each other's counts).
 // Data move by direct access to the members' memory; nothing is allocated.
 #pragma once
 #include <cstddef>

@@ -5,7 +5,7 @@
 namespace shoal {
 
 static bool runs_here() noexcept {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && SHOAL_ISA::has_f16c();
 }
 
 extern const Kernels kAvx2Kernels;

@@ -6,14 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "coll/kernels.hpp"
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
 namespace shoal::SHOAL_ISA {
 namespace {
+
+#if defined(__F16C__)
+/// A virtual machine may hide it although AVX2 is there; clang 14's __builtin_cpu_supports doesn't know it.
+bool has_f16c() noexcept {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
 
 struct Complex32 { float re, im; };
 struct Complex64 { double re, im; };

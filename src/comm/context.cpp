@@ -68,20 +68,28 @@ void Context::misaligned(const void* address, std::size_t size, const char* call
   fatal(call, strf("address %p is misaligned: this operation needs a multiple of %zu", address, size));
 }
 
+void Context::check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t block, std::size_t blocks,
+                            const char* call) const noexcept {
+  const auto least = static_cast<std::ptrdiff_t>(blocks == 1 ? 1 : block);
+  if (dst < least || sst < least) fatal(call, strf("strides must be at least %td, not dst=%td, sst=%td", least, dst, sst));
+}
+
 void Context::put_strided(void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t block,
                           std::size_t blocks, std::size_t width, int pe, const char* call) const noexcept {
-  if (dst < 1 || sst < 1) fatal(call, strf("strides must be at least 1, not dst=%td, sst=%td", dst, sst));
+  const bool some = block != 0 && blocks != 0;
+  if (some) check_strides(dst, sst, block, blocks, call);
   char* to = at(dest, span_of(dst, block, blocks, width), pe, call);
-  if (to == nullptr) return;
+  if (!some) return;
   const auto w = static_cast<std::ptrdiff_t>(width);
   copy_strided(to, static_cast<const char*>(source), dst * w, sst * w, block * width, blocks);
 }
 
 void Context::get_strided(void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t block,
                           std::size_t blocks, std::size_t width, int pe, const char* call) const noexcept {
-  if (dst < 1 || sst < 1) fatal(call, strf("strides must be at least 1, not dst=%td, sst=%td", dst, sst));
+  const bool some = block != 0 && blocks != 0;
+  if (some) check_strides(dst, sst, block, blocks, call);
   const char* from = at(source, span_of(sst, block, blocks, width), pe, call);
-  if (from == nullptr || block == 0 || blocks == 0) return;
+  if (!some) return;
   const auto w = static_cast<std::ptrdiff_t>(width);
   copy_strided(static_cast<char*>(dest), from, dst * w, sst * w, block * width, blocks);
 }

@@ -172,6 +172,7 @@ class Context final {
   }
 
   char* at_slow(const void* address, std::size_t bytes, int pe, const char* call) const noexcept;
+  void check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t block, std::size_t blocks, const char* call) const noexcept;
   [[noreturn]] void not_symmetric(const void* address, std::size_t bytes, const char* call) const noexcept;
   [[noreturn]] void misaligned(const void* address, std::size_t size, const char* call) const noexcept;
   void ring_sleepers() const noexcept;

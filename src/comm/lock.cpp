@@ -9,6 +9,8 @@ namespace shoal {
 namespace {
 
 constexpr std::uint32_t kWait = 0x8000'0000u;
+constexpr std::uint32_t kHeld = 0x4000'0000u;
+constexpr std::uint32_t kNext = 0x3fff'ffffu;
 static_assert(sizeof(long) == 8 && std::endian::native == std::endian::little, "a lock is two 32-bit halves of a long");
 
 /// One PE's view of one lock.
@@ -20,6 +22,8 @@ class LockView final {
     const Segment* segment = world.domain().segments->find(reinterpret_cast<std::uintptr_t>(lock), sizeof(long));
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(lock) - segment->base;
     home_ = static_cast<int>(offset / sizeof(long) % static_cast<std::uintptr_t>(world.n_pes()));
+    // A team's heap has no home at PEs that aren't members.
+    while (segment->peers[static_cast<std::size_t>(home_)] == nullptr) home_ = (home_ + 1) % world.n_pes();
     ticket_ = static_cast<std::uint32_t>(world.domain().me) + 1;
   }
 
@@ -55,39 +59,47 @@ class LockView final {
 
 void set_lock(const Context& world, long* lock, const char* call) noexcept {
   const LockView view(world, lock, call);
-  // A node of zero means: not in the queue. The swap from zero also keeps two threads of this PE from using it at once.
+  // A node of zero means: neither in the queue nor holding. The swap from zero also keeps two threads of this PE apart.
   std::uint32_t idle = 0;
-  if (!view.own().compare_exchange_strong(idle, kWait, std::memory_order_acq_rel) ||
-      view.tail().load(std::memory_order_relaxed) == view.ticket())
+  if (!view.own().compare_exchange_strong(idle, kWait, std::memory_order_acq_rel))
     world.fatal(call, strf("this PE holds or waits for the lock at %p already", static_cast<void*>(lock)));
   const std::uint32_t before = view.tail().exchange(view.ticket(), std::memory_order_acq_rel);
   if (before == 0) {
-    view.own().fetch_and(~kWait, std::memory_order_acq_rel);
+    view.own().fetch_xor(kWait | kHeld, std::memory_order_acq_rel);
     return;
   }
   const int previous = static_cast<int>(before - 1);
   view.node(previous).fetch_or(view.ticket(), std::memory_order_acq_rel);
   view.ring(previous);  // it may be waiting, in clear_lock, to learn who comes next
   view.wait("lock 0x%llx", [&] { return (view.own().load(std::memory_order_acquire) & kWait) == 0; });
+  view.own().fetch_or(kHeld, std::memory_order_relaxed);
 }
 
 int test_lock(const Context& world, long* lock, const char* call) noexcept {
   const LockView view(world, lock, call);
   std::uint32_t free = 0;
-  return view.tail().compare_exchange_strong(free, view.ticket(), std::memory_order_acq_rel) ? 0 : 1;
+  if (!view.tail().compare_exchange_strong(free, view.ticket(), std::memory_order_acq_rel)) {
+    world.domain().waiter->test_failed();
+    return 1;
+  }
+  view.own().fetch_or(kHeld, std::memory_order_relaxed);
+  return 0;
 }
 
 void clear_lock(const Context& world, long* lock, const char* call) noexcept {
   const LockView view(world, lock, call);
+  const std::uint32_t node = view.own().load(std::memory_order_acquire);
+  if ((node & kHeld) == 0) {
+    const std::uint32_t tail = view.tail().load(std::memory_order_relaxed);
+    world.fatal(call, strf("this PE does not hold the lock at %p: %s", static_cast<void*>(lock),
+                           tail == 0 ? "nobody does" : strf("PE %u is the last in its queue", tail - 1).c_str()));
+  }
   world.quiet();
+  std::uint32_t next = view.own().fetch_and(~kHeld, std::memory_order_acq_rel) & kNext;
   std::uint32_t last = view.ticket();
-  if (view.own().load(std::memory_order_acquire) == 0 &&
-      view.tail().compare_exchange_strong(last, 0, std::memory_order_acq_rel))
-    return;
-  if (last == 0) world.fatal(call, strf("this PE does not hold the lock at %p: nobody does", static_cast<void*>(lock)));
-  std::uint32_t next = 0;
+  if (next == 0 && view.tail().compare_exchange_strong(last, 0, std::memory_order_acq_rel)) return;
   view.wait("lock 0x%llx, for the next PE in its queue",
-            [&] { return (next = view.own().load(std::memory_order_acquire)) != 0; });
+            [&] { return (next = view.own().load(std::memory_order_acquire) & kNext) != 0; });
   view.own().store(0, std::memory_order_relaxed);
   const int heir = static_cast<int>(next - 1);
   view.node(heir).fetch_and(~kWait, std::memory_order_acq_rel);

@@ -10,6 +10,7 @@ SegmentTable::~SegmentTable() {
 }
 
 int SegmentTable::add(std::unique_ptr<Segment> segment) {
+  const std::lock_guard guard(changing_);
   for (int i = 0; i < kMost; ++i) {
     if (segments_[static_cast<size_t>(i)].load(std::memory_order_relaxed) != nullptr) continue;
     segments_[static_cast<size_t>(i)].store(segment.release(), std::memory_order_release);
@@ -20,7 +21,8 @@ int SegmentTable::add(std::unique_ptr<Segment> segment) {
 }
 
 void SegmentTable::remove(int index) {
-  delete segments_[static_cast<size_t>(index)].exchange(nullptr, std::memory_order_acq_rel);
+  const std::lock_guard guard(changing_);
+  removed_.emplace_back(segments_[static_cast<size_t>(index)].exchange(nullptr, std::memory_order_acq_rel));
 }
 
 const Segment* SegmentTable::find(std::uintptr_t address, std::size_t bytes) const noexcept {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,13 @@ namespace shoal {
 
 /// One symmetric segment as this PE sees it. Immutable once added.
 struct Segment {
-  std::string name;          ///< for messages: "heap", "static data", "heap 2 of team ..."
+  std::string name;          ///< for messages: "heap", "static data", "heap of a team of 4 PEs"
   std::uintptr_t base = 0;   ///< this PE's own range
   std::size_t bytes = 0;
   std::vector<char*> peers;  ///< by world PE: its range here; null where this PE may not reach it
 };
 
-/// All segments of a job. Lookup is lock-free; add and remove are for one thread at a time (they are collective).
+/// All segments of a job. Thread safe; lookup takes no lock.
 class SegmentTable final {
  public:
   static constexpr int kMost = 256;
@@ -35,6 +36,8 @@ class SegmentTable final {
  private:
   std::array<std::atomic<Segment*>, kMost> segments_{};
   std::atomic<int> used_{0};  // all indices at and past it are empty
+  std::mutex changing_;
+  std::vector<std::unique_ptr<Segment>> removed_;  // kept to the end: a lookup on another thread may still read one
 };
 
 }  // namespace shoal

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "comm/context.hpp"
@@ -36,14 +37,23 @@ inline void check_comparison(const Context& context, int cmp, const char* call) 
   }
 }
 
-inline const char* comparison_name(int cmp) noexcept {
+// How a wait is shown, by comparison in the order of order_of.
+#define SHOAL_FORMATS(before, after) \
+  {before "==" after, before "!=" after, before ">" after, before ">=" after, before "<" after, before "<=" after}
+inline constexpr const char* kSignedFormats[] = SHOAL_FORMATS("0x%llx, ", " %lld");
+inline constexpr const char* kUnsignedFormats[] = SHOAL_FORMATS("0x%llx, ", " %llu");
+inline constexpr const char* kSignedSetFormats[] = SHOAL_FORMATS("%llu words from 0x%llx, ", " %lld");
+inline constexpr const char* kUnsignedSetFormats[] = SHOAL_FORMATS("%llu words from 0x%llx, ", " %llu");
+inline constexpr const char* kVectorFormats[] = SHOAL_FORMATS("%llu words from 0x%llx, ", " a value each");
+#undef SHOAL_FORMATS
+inline int order_of(int cmp) noexcept {
   switch (cmp) {
-    case SHMEM_CMP_EQ: return "==";
-    case SHMEM_CMP_NE: return "!=";
-    case SHMEM_CMP_GT: return ">";
-    case SHMEM_CMP_GE: return ">=";
-    case SHMEM_CMP_LT: return "<";
-    default: return "<=";
+    case SHMEM_CMP_EQ: return 0;
+    case SHMEM_CMP_NE: return 1;
+    case SHMEM_CMP_GT: return 2;
+    case SHMEM_CMP_GE: return 3;
+    case SHMEM_CMP_LT: return 4;
+    default: return 5;
   }
 }
 
@@ -93,17 +103,12 @@ struct WaitSet {
     return *this;
   }
   WaitSite site(const char* call) const noexcept {
-    static constexpr const char* kFormats[] = {"%llu words from 0x%llx, == %llu", "%llu words from 0x%llx, != %llu",
-                                               "%llu words from 0x%llx, > %llu",  "%llu words from 0x%llx, >= %llu",
-                                               "%llu words from 0x%llx, < %llu",  "%llu words from 0x%llx, <= %llu"};
-    static constexpr const char* kVectorFormats[] = {"%llu words from 0x%llx, == values", "%llu words from 0x%llx, != values",
-                                                     "%llu words from 0x%llx, > values",  "%llu words from 0x%llx, >= values",
-                                                     "%llu words from 0x%llx, < values",  "%llu words from 0x%llx, <= values"};
-    static constexpr int kOrder[] = {SHMEM_CMP_EQ, SHMEM_CMP_NE, SHMEM_CMP_GT, SHMEM_CMP_GE, SHMEM_CMP_LT, SHMEM_CMP_LE};
-    int which = 0;
-    while (which < 5 && kOrder[which] != cmp) ++which;
-    return {call, vector ? kVectorFormats[which] : kFormats[which], count, reinterpret_cast<std::uintptr_t>(words),
-            count == 0 ? 0ull : static_cast<unsigned long long>(values[0])};
+    const auto address = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(words));
+    const int which = order_of(cmp);
+    if (vector) return {call, kVectorFormats[which], count, address};
+    const auto value = static_cast<unsigned long long>(count == 0 ? T{} : values[0]);  // sign-extended where signed
+    if (count == 1) return {call, std::is_signed_v<T> ? kSignedFormats[which] : kUnsignedFormats[which], address, value};
+    return {call, std::is_signed_v<T> ? kSignedSetFormats[which] : kUnsignedSetFormats[which], count, address, value};
   }
 };
 

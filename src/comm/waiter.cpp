@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "base/futex.hpp"
 
@@ -14,8 +15,8 @@ namespace {
 constexpr int kYields = 64;                        // times to give the core away before sleeping
 constexpr std::uint64_t kFirstSleepNs = 50'000;    // bounds of one sleep: unseen plain stores are noticed this late
 constexpr std::uint64_t kLongestSleepNs = 1'000'000;
-// A sleeper on the user's words that was woken this often for nothing stops listening to quiets and atomics that mean
-// somebody else's words, and relies on the bound: else every quiet of a busy PE would pay for waking it.
+// A sleeper on the user's words that was woken this often for nothing stops listening for a while to quiets and atomics that
+// mean other words, and relies on the bound: else every quiet of a busy PE would pay for waking it.
 constexpr int kFutileRings = 8;
 
 }  // namespace
@@ -45,32 +46,45 @@ bool Waiter::sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t b
   return satisfied;
 }
 
+bool Waiter::publish(const WaitSite& site, Saved& saved) noexcept {
+  if (status_ == nullptr || publishing_.test_and_set(std::memory_order_acquire)) return false;
+  // Only this process writes the record, and only one thread at a time gets here: a plain look is consistent.
+  saved.phase = status_->phase;
+  std::memcpy(saved.call, status_->call, sizeof saved.call);
+  std::memcpy(saved.detail, status_->detail, sizeof saved.detail);
+  char detail[sizeof status_->detail];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+  std::snprintf(detail, sizeof detail, site.format, site.a, site.b, site.c);
+#pragma GCC diagnostic pop
+  StatusWriter(status_).set(Phase::waiting, site.call, detail);
+  return true;
+}
+
 void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*),
                          void* argument) noexcept {
   for (int i = 0; i < kYields; ++i) {
     ::sched_yield();
     if (done(argument)) return;
   }
-  const bool publishes = status_ != nullptr && !publishing_.test_and_set(std::memory_order_acquire);
-  if (publishes) {
-    char detail[sizeof status_->detail];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    std::snprintf(detail, sizeof detail, site.format, site.a, site.b, site.c);
-#pragma GCC diagnostic pop
-    StatusWriter(status_).set(Phase::waiting, site.call, detail);
-  }
+  Saved before_wait;
+  bool publishes = false;
   std::uint64_t bound_ns = kFirstSleepNs;
   int futile = 0;
   for (;;) {
+    publishes = publishes || publish(site, before_wait);  // another thread may have been first, and done since
     const std::uint32_t before = doorbell.word.load(std::memory_order_relaxed);
     if (sleep(doorbell, bell, bell == Bell::sync || futile < kFutileRings, bound_ns, done, argument)) break;
     if (done(argument)) break;
-    if (doorbell.word.load(std::memory_order_relaxed) != before) ++futile;
+    // Deaf for as many sleeps as it heard rings in vain, then it listens again.
+    if (futile >= kFutileRings)
+      futile = futile + 1 < 2 * kFutileRings ? futile + 1 : 0;
+    else if (doorbell.word.load(std::memory_order_relaxed) != before)
+      ++futile;
     bound_ns = std::min(bound_ns * 2, kLongestSleepNs);
   }
   if (publishes) {
-    StatusWriter(status_).set(Phase::running, "", "");
+    StatusWriter(status_).set(before_wait.phase, before_wait.call, before_wait.detail);
     publishing_.clear(std::memory_order_release);
   }
 }

@@ -67,7 +67,15 @@ class Waiter final {
   static constexpr int kYieldingSpins = 100;
 
  private:
+  /// What the record said before a wait, to be put back after it.
+  struct Saved {
+    Phase phase = Phase::running;
+    char call[sizeof StatusRecord::call] = {};
+    char detail[sizeof StatusRecord::detail] = {};
+  };
   static void yield() noexcept;
+  /// @return false when there is nowhere to publish, or another thread does
+  bool publish(const WaitSite& site, Saved& saved) noexcept;
   void wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*), void* argument) noexcept;
   /// @return whether `done` was true at the last look, before sleeping
   bool sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*), void* argument) noexcept;

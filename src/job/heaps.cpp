@@ -17,9 +17,10 @@ using OfferName = std::array<char, Slot::kExchangeBytes>;
 
 }  // namespace
 
-TeamHeap::TeamHeap(Team& team, SegmentTable& segments, Mapping mapping, std::size_t stride, std::size_t bytes)
+TeamHeap::TeamHeap(Team& team, SegmentTable& segments, Mapping mapping, std::size_t stride, std::size_t bytes,
+                   std::size_t alignment)
     : team_(team), segments_(segments), mapping_(std::move(mapping)),
-      heap_(reinterpret_cast<char*>(mapping_.data()) + static_cast<std::size_t>(team.rank()) * stride, bytes, kLeastHeapBytes) {
+      heap_(reinterpret_cast<char*>(mapping_.data()) + static_cast<std::size_t>(team.rank()) * stride, bytes, alignment) {
   auto segment = std::make_unique<Segment>();
   char* first = reinterpret_cast<char*>(mapping_.data());
   segment->name = strf("heap of a team of %d PEs", team.size());
@@ -33,8 +34,8 @@ TeamHeap::TeamHeap(Team& team, SegmentTable& segments, Mapping mapping, std::siz
 
 TeamHeap::~TeamHeap() { segments_.remove(segment_); }
 
-std::unique_ptr<TeamHeap> TeamHeap::create(Team& team, SegmentTable& segments, std::size_t bytes, bool same_process,
-                                           const char* call) {
+std::unique_ptr<TeamHeap> TeamHeap::create(Team& team, SegmentTable& segments, std::size_t bytes, std::size_t alignment,
+                                           bool same_process, const char* call) {
   const std::size_t stride = (bytes + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
   std::size_t total;
   const bool fits = bytes != 0 && stride >= bytes && !__builtin_mul_overflow(stride, static_cast<std::size_t>(team.size()), &total);
@@ -55,7 +56,7 @@ std::unique_ptr<TeamHeap> TeamHeap::create(Team& team, SegmentTable& segments, s
   std::unique_ptr<TeamHeap> heap;
   if (leader[0] != '\0') try {
       if (offer == nullptr) offer = std::make_unique<SegmentOffer>(SegmentOffer::take(leader.data(), {total}, same_process));
-      heap.reset(new TeamHeap(team, segments, offer->take_mapping(0), stride, bytes));
+      heap.reset(new TeamHeap(team, segments, offer->take_mapping(0), stride, bytes, alignment));
     } catch (const std::exception&) {
     }
   bool all = true;

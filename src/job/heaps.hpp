@@ -14,8 +14,8 @@ class TeamHeap final {
  public:
   /// Null when a member could not make or map it; then on all members alike. Collective over the team, which must live
   /// as long as the heap.
-  static std::unique_ptr<TeamHeap> create(Team& team, SegmentTable& segments, std::size_t bytes, bool same_process,
-                                          const char* call);
+  static std::unique_ptr<TeamHeap> create(Team& team, SegmentTable& segments, std::size_t bytes, std::size_t alignment,
+                                          bool same_process, const char* call);
   ~TeamHeap();
 
   Team& team() const noexcept { return team_; }
@@ -23,7 +23,8 @@ class TeamHeap final {
   const SymmetricHeap& heap() const noexcept { return heap_; }
 
  private:
-  TeamHeap(Team& team, SegmentTable& segments, Mapping mapping, std::size_t stride, std::size_t bytes);
+  TeamHeap(Team& team, SegmentTable& segments, Mapping mapping, std::size_t stride, std::size_t bytes,
+           std::size_t alignment);
 
   Team& team_;
   SegmentTable& segments_;

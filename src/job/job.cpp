@@ -8,7 +8,7 @@
 #include "job/greeting.hpp"
 #include "job/node_memory.hpp"
 #include "job/static_segment.hpp"
-#include "topology/topology.hpp"
+#include "topology/cgroup.hpp"
 
 namespace shoal {
 namespace {
@@ -29,10 +29,10 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit
 
 /// Warns where the heaps cannot all be filled: they are committed page by page, so an excess shows late, as an OOM kill.
 void warn_of_limits(const Log& log, std::size_t bytes, int n_pes) {
-  const std::uint64_t limit = usable_memory(read_topology());
-  if (log.enabled(LogLevel::info) && limit != 0 && static_cast<std::uint64_t>(n_pes) > limit / bytes)
-    log.info("%d heaps of %zu MiB exceed the %llu MiB of memory here: if they are all filled, a PE will be killed. Lower SHMEM_SYMMETRIC_SIZE",
-             n_pes, bytes >> 20, static_cast<unsigned long long>(limit >> 20));
+  const std::uint64_t limit = read_cgroup().memory.value_or(0);
+  if (limit != 0 && static_cast<std::uint64_t>(n_pes) > limit / bytes)
+    log.warning("%d heaps of %zu MiB exceed the %llu MiB that this control group may use: if they are all filled, a PE will be killed. "
+                "Lower SHMEM_SYMMETRIC_SIZE", n_pes, bytes >> 20, static_cast<unsigned long long>(limit >> 20));
 }
 
 }  // namespace
@@ -40,8 +40,7 @@ void warn_of_limits(const Log& log, std::size_t bytes, int n_pes) {
 std::unique_ptr<Job> Job::start(JobSetup setup) {
   const bool static_data = setup.static_data && setup.options.static_data;
   std::unique_ptr<Job> job(new Job(std::move(setup)));
-  job->share_memory(static_data);
-  job->build_communication();
+  job->build_communication(job->share_memory(static_data));
   job->bootstrap_->barrier();  // everyone's words are in place before anyone uses them
   job->bootstrap_->watch();
   return job;
@@ -54,7 +53,7 @@ Job::Job(JobSetup setup)
   domain_.n_pes = bootstrap_->size();
 }
 
-void Job::share_memory(bool static_data) {
+int Job::share_memory(bool static_data) {
   const bool threads = bootstrap_->same_process();
   const auto n = static_cast<std::size_t>(domain_.n_pes);
   const std::size_t heap_bytes = round_up(options_.symmetric_size, kHeapAlignment);
@@ -68,7 +67,9 @@ void Job::share_memory(bool static_data) {
 
   SegmentOffer offer;
   if (domain_.me == 0) offer = SegmentOffer::make(files, threads);
-  const Greetings greetings = greet(*bootstrap_, heap_bytes, plan, offer.name());
+  const std::string choices = strf("SHOAL_BARRIER=%s, SHOAL_REDUCE=%s, SHOAL_KERNELS=%s, SHOAL_COUNTER_START=%lld", options_.barrier.c_str(),
+                                   options_.reduce.c_str(), options_.kernels.c_str(), static_cast<long long>(options_.counter_start));
+  const Greetings greetings = greet(*bootstrap_, {heap_bytes, choices, offer.name()}, plan);
   if (domain_.me != 0) {
     std::vector<std::size_t> sizes{stride * n};
     if (greetings.static_bytes != 0) sizes.push_back(greetings.static_bytes * n);
@@ -83,6 +84,7 @@ void Job::share_memory(bool static_data) {
     for (auto& segment : static_data_->segments()) segments_.add(std::move(segment));
   }
   if (domain_.me == 0) warn_of_limits(log_, heap_bytes, domain_.n_pes);
+  return greetings.processors;
 }
 
 void Job::map_heap(const Mapping& mapping, std::size_t stride) {
@@ -110,8 +112,14 @@ void Job::map_heap(const Mapping& mapping, std::size_t stride) {
   }
 }
 
-void Job::build_communication() {
-  const bool oversubscribed = domain_.n_pes > usable_cpus();
+void Job::check(const Options& options) {
+  log_level(options);
+  choose_barrier(options.barrier.c_str(), false);
+  tune_collectives(options.reduce, options.kernels);
+}
+
+void Job::build_communication(int processors) {
+  const bool oversubscribed = domain_.n_pes > processors;
   const int spins = options_.spin >= 0 ? static_cast<int>(std::min<std::int64_t>(options_.spin, 1'000'000'000))
                     : oversubscribed   ? kOversubscribedSpins
                                        : kSpins;
@@ -119,6 +127,7 @@ void Job::build_communication() {
   domain_.fatal = this;
   const auto counter_start = static_cast<std::uint64_t>(options_.counter_start);
   Control& own = domain_.controls[static_cast<std::size_t>(domain_.me)];
+  own.doorbell().word.store(static_cast<std::uint32_t>(counter_start), std::memory_order_relaxed);
   waiter_ = std::make_unique<Waiter>(own.doorbell(), domain_.controls[0].node(),
                                      status_ == nullptr ? nullptr : status_->record(domain_.me), spins);
   domain_.waiter = waiter_.get();
@@ -130,16 +139,19 @@ void Job::build_communication() {
   team_space_.heap = heap_segment_;
   team_space_.barrier = &choose_barrier(options_.barrier.c_str(), oversubscribed);
   team_space_.counter_start = counter_start;
-  team_space_.free.set();
   coll_tuning_ = tune_collectives(options_.reduce, options_.kernels);
   std::vector<int> all(static_cast<std::size_t>(domain_.n_pes));
   for (int pe = 0; pe < domain_.n_pes; ++pe) all[static_cast<std::size_t>(pe)] = pe;
+  team_space_.slots.take(0);
+  team_space_.slots.take(1);
   world_team_ = std::make_unique<Team>(team_space_, all, 0, 0);
   shared_team_ = std::make_unique<Team>(team_space_, all, 1, 0);
+  log_.debug("%d PEs on %d processors: barrier %s, %s kernels, %d polls before yielding; symmetric: %s", domain_.n_pes, processors,
+             team_space_.barrier->name, coll_tuning_.kernels->name, spins, segments_.describe().c_str());
 }
 
-std::uintptr_t Job::create_heap(Team& team, std::size_t bytes, const char* call) {
-  auto heap = TeamHeap::create(team, segments_, bytes, bootstrap_->same_process(), call);
+std::uintptr_t Job::create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call) {
+  auto heap = TeamHeap::create(team, segments_, bytes, alignment, bootstrap_->same_process(), call);
   return heap == nullptr ? 0 : heaps_.insert(std::move(heap));
 }
 

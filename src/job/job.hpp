@@ -37,10 +37,17 @@ struct JobSetup {
   bool static_data = false;         ///< move the program's variables, if it is linked against the library
 };
 
+// The handles of the specification's constants are below the tables' first: 0 invalid, 1 default or world, 2 shared.
+using ContextTable = HandleTable<UserContext, 2, 16384>;
+using TeamTable = HandleTable<Team, 3, 2 * kTeamSlots>;
+using HeapTable = HandleTable<TeamHeap, 2, 2 * SegmentTable::kMost>;
+
 class Job final : public Fatal {
  public:
   /// Joins the job. Collective. @throws Error, on every PE alike where the cause is common to all
   static std::unique_ptr<Job> start(JobSetup setup);
+  /// Options that only a job can judge, before anyone waits for this PE. @throws Error{invalid_option}
+  static void check(const Options& options);
   /// Leaves in order: completes everything, waits for all PEs. Collective, last call.
   void stop();
   /// Without stop(), only this process's memory is given back.
@@ -57,12 +64,11 @@ class Job final : public Fatal {
   const CollTuning& coll_tuning() const noexcept { return coll_tuning_; }
   const SegmentTable& segments() const noexcept { return segments_; }
 
-  // The handles of the specification's constants are below the tables' first: 0 invalid, 1 default or world, 2 shared.
-  HandleTable<UserContext, 2>& contexts() noexcept { return contexts_; }
-  HandleTable<Team, 3>& teams() noexcept { return teams_; }
-  HandleTable<TeamHeap, 2>& heaps() noexcept { return heaps_; }
+  ContextTable& contexts() noexcept { return contexts_; }
+  TeamTable& teams() noexcept { return teams_; }
+  HeapTable& heaps() noexcept { return heaps_; }
   /// Makes a further heap for `team`; 0 where that fails, on all members alike. Collective over the team.
-  std::uintptr_t create_heap(Team& team, std::size_t bytes, const char* call);
+  std::uintptr_t create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call);
 
   const Options& options() const noexcept { return options_; }
   const Log& log() const noexcept { return log_; }
@@ -72,9 +78,10 @@ class Job final : public Fatal {
 
  private:
   explicit Job(JobSetup setup);
-  void share_memory(bool static_data);
+  /// @return how many processors the PEs of this node have together
+  int share_memory(bool static_data);
   void map_heap(const Mapping& mapping, std::size_t stride);
-  void build_communication();
+  void build_communication(int processors);
 
   Options options_;
   std::unique_ptr<Bootstrap> bootstrap_;
@@ -94,9 +101,9 @@ class Job final : public Fatal {
   std::unique_ptr<Team> world_team_, shared_team_;
   std::unique_ptr<SymmetricHeap> heap_;
   CollTuning coll_tuning_{};
-  HandleTable<Team, 3> teams_;
-  HandleTable<TeamHeap, 2> heaps_;
-  HandleTable<UserContext, 2> contexts_;
+  TeamTable teams_;
+  HeapTable heaps_;
+  ContextTable contexts_;
 };
 
 }  // namespace shoal

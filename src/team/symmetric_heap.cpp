@@ -18,6 +18,7 @@ constexpr std::size_t kMostAlignment = std::size_t{2} << 20;  // of the mappings
 
 void* SymmetricHeap::take(std::size_t bytes, std::size_t alignment) noexcept {
   if (alignment > kMostAlignment) return nullptr;
+  alignment = std::max(alignment, alignment_);
   if (bytes >= kLargeBytes) alignment = std::max(alignment, kPage);
   const auto offset = allocator_.allocate(bytes, alignment);
   return offset ? base_ + *offset : nullptr;

@@ -14,8 +14,9 @@ namespace shoal {
 
 class SymmetricHeap final {
  public:
-  /// @param base  this PE's own part
-  SymmetricHeap(char* base, std::size_t bytes, std::size_t alignment) : base_(base), allocator_(bytes, alignment) {}
+  /// @param base       this PE's own part
+  /// @param alignment  of every block at least: a power of two up to 2 MiB
+  SymmetricHeap(char* base, std::size_t bytes, std::size_t alignment) : base_(base), alignment_(alignment), allocator_(bytes, kGranule) {}
 
   /// A block, or null on all members when there is no room (or bytes is 0: then nobody waits). Members meet at the end.
   /// @param alignment  a power of two up to 2 MiB, or 0 for the heap's own
@@ -39,7 +40,9 @@ class SymmetricHeap final {
   /// The offset of a block's start; ends the job for anything else.
   std::size_t block_offset(Group& group, void* block, const char* call) const noexcept;
 
+  static constexpr std::size_t kGranule = 64;  // sizes are rounded up to it
   char* base_;
+  std::size_t alignment_;
   Allocator allocator_;
 };
 

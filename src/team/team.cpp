@@ -34,10 +34,9 @@ Team::Team(TeamSpace& space, std::vector<int> members, int slot, int num_context
   for (SyncLine& line : own.round) line.value.store(space.counter_start, std::memory_order_relaxed);
   own.arrived.value.store(space.counter_start, std::memory_order_relaxed);
   own.release.value.store(space.counter_start, std::memory_order_relaxed);
-  space_.free.reset(static_cast<std::size_t>(slot));
 }
 
-Team::~Team() { space_.free.set(static_cast<std::size_t>(slot_)); }
+Team::~Team() { space_.slots.give_back(static_cast<std::size_t>(slot_)); }
 
 void Team::sync(const char* call) noexcept {
   if (members_.size() == 1) {
@@ -70,17 +69,36 @@ std::unique_ptr<Team> Team::split_strided(int start, int stride, int size, int n
   return split(std::move(members), num_contexts, call, ok);
 }
 
+bool Team::agree_on_slot(bool takes, std::size_t& slot, const char* call) {
+  // Every member shows which slots it has free; the first that all have free, from a start of this team's own, is the one.
+  // Another thread of a member may take it meanwhile, for a split of another team: then all of these try again elsewhere.
+  constexpr std::size_t kStep = 61;  // prime to kTeamSlots: the starts of two teams part after a collision
+  for (std::size_t attempt = 0; attempt < 2 * kTeamSlots; ++attempt) {
+    const SlotSet own = space_.slots.free();
+    SlotSet common = own;
+    exchange(std::as_bytes(std::span(&own, 1)), call, [&](int, std::span<const std::byte> bytes) {
+      SlotSet theirs;
+      std::memcpy(&theirs, bytes.data(), sizeof theirs);
+      common &= theirs;
+    });
+    if (common.none()) return false;
+    slot = static_cast<std::size_t>(slot_) * attempt * kStep % kTeamSlots;
+    while (!common.test(slot)) slot = (slot + 1) % kTeamSlots;
+
+    const bool took = takes && space_.slots.take(slot);
+    const std::uint8_t good = took || !takes;
+    bool all = true;
+    exchange(std::as_bytes(std::span(&good, 1)), call, [&](int, std::span<const std::byte> shown) { all &= shown[0] != std::byte{0}; });
+    if (all) return true;
+    if (took) space_.slots.give_back(slot);
+  }
+  return false;
+}
+
 std::unique_ptr<Team> Team::split(std::vector<int> members, int num_contexts, const char* call, bool& ok) {
-  // Every member of the parent shows which slots it has free; the first that all have free is the one. Only the new
-  // team's members take it, so disjoint teams of one split share its number.
-  SlotSet common = space_.free;
-  exchange(std::as_bytes(std::span(&space_.free, 1)), call, [&](int, std::span<const std::byte> bytes) {
-    SlotSet theirs;
-    std::memcpy(&theirs, bytes.data(), sizeof theirs);
-    common &= theirs;
-  });
-  const std::size_t slot = common._Find_first();
-  ok = slot < kTeamSlots;
+  // Only the new team's members take the slot, so disjoint teams of one split share its number.
+  std::size_t slot = 0;
+  ok = agree_on_slot(!members.empty(), slot, call);
   if (!ok) return nullptr;
   std::unique_ptr<Team> team;
   if (!members.empty()) team = std::make_unique<Team>(space_, std::move(members), static_cast<int>(slot), num_contexts);

@@ -6,6 +6,7 @@
 #pragma once
 #include <bitset>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,8 +16,32 @@
 
 namespace shoal {
 
-/// Which of this PE's team slots are free. Shared by all teams of a PE.
 using SlotSet = std::bitset<kTeamSlots>;
+
+/// Which of this PE's team slots are free. Shared by all its teams; thread safe.
+class Slots final {
+ public:
+  Slots() { free_.set(); }
+  SlotSet free() const {
+    const std::lock_guard guard(mutex_);
+    return free_;
+  }
+  /// @return false when it is taken
+  bool take(std::size_t slot) {
+    const std::lock_guard guard(mutex_);
+    const bool was_free = free_.test(slot);
+    free_.reset(slot);
+    return was_free;
+  }
+  void give_back(std::size_t slot) {
+    const std::lock_guard guard(mutex_);
+    free_.set(slot);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  SlotSet free_;
+};
 
 /// What all teams of a job share.
 struct TeamSpace {
@@ -24,13 +49,13 @@ struct TeamSpace {
   const Segment* heap = nullptr;
   const BarrierAlgorithm* barrier = nullptr;
   std::uint64_t counter_start = 0;
-  SlotSet free;
+  Slots slots;
 };
 
 class Team final : public Group {
  public:
-  /// Makes the team of `members` (world PEs, in order, this PE among them) on a slot that all of them have free. Not
-  /// collective: the caller sees to it that nobody uses the slot before all have made theirs.
+  /// Makes the team of `members` (world PEs, in order, this PE among them) on a slot that all of them have taken; it gives
+  /// the slot back at its end. Not collective: the caller sees to it that nobody uses the slot before all have made theirs.
   Team(TeamSpace& space, std::vector<int> members, int slot, int num_contexts);
   ~Team() override;
   Team(const Team&) = delete;
@@ -70,6 +95,8 @@ class Team final : public Group {
   std::unique_ptr<Team> split(std::vector<int> members, int num_contexts, const char* call, bool& ok);
 
  private:
+  /// Agrees on a slot that all members of this team have free, and takes it if `takes`. False, on all, if there is none.
+  bool agree_on_slot(bool takes, std::size_t& slot, const char* call);
   void show(std::span<const std::byte> mine) noexcept;
 
   TeamSpace& space_;

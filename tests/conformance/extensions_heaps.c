@@ -61,15 +61,19 @@ static void exercise(shmemx_heap_t heap, shmem_team_t team, size_t size, const c
 static void test_world(void) {
   for (int k = 0; k < 5; ++k) {
     shmemx_heap_t heap = SHMEMX_HEAP_INVALID, second = SHMEMX_HEAP_INVALID;
-    const shmemx_heap_attr_t attr = {.size = kSize, .alignment = k % 2 ? (size_t)2 << 20 : 0, .team = SHMEM_TEAM_WORLD};
+    const shmemx_heap_attr_t attr = {.size = kSize, .alignment = k % 2 ? 4096 : 0, .team = SHMEM_TEAM_WORLD};
     section("create");
     CHECK_EQ(shmemx_heap_create(&attr, &heap), 0);
     CHECK(heap != SHMEMX_HEAP_INVALID && heap != SHMEMX_HEAP_DEFAULT);
     CHECK_EQ(shmemx_heap_create(&attr, &second), 0);
     CHECK(second != heap);
     if (k % 2) {
+      void *small[3]; // every object has the heap's alignment at least
+      for (int i = 0; i < 3; ++i) small[i] = shmemx_heap_malloc(heap, 10);
+      for (int i = 0; i < 3; ++i) CHECK(small[i] != NULL && (uintptr_t)small[i] % 4096 == 0);
       void *first = shmemx_heap_align(heap, (size_t)2 << 20, 64);
       CHECK(first != NULL && (uintptr_t)first % ((size_t)2 << 20) == 0);
+      for (int i = 0; i < 3; ++i) shmemx_heap_free(heap, small[i]);
       shmemx_heap_free(heap, first);
     }
     exercise(heap, SHMEM_TEAM_WORLD, kSize, "a heap of the world");

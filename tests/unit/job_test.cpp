@@ -23,7 +23,7 @@ std::size_t count_descriptors() {
 TEST(Job, StartsAndStopsWithoutLeavingAnything) {
   const auto once = [] {
     run_job(2, {"SHMEM_SYMMETRIC_SIZE=1m"}, [](Job& job) {
-      EXPECT_NE(job.create_heap(job.world_team(), 1 << 20, "test"), 0u);
+      EXPECT_NE(job.create_heap(job.world_team(), 1 << 20, 64, "test"), 0u);
       barrier(job);
     });
   };
@@ -66,7 +66,7 @@ TEST(Job, DifferentHeapSizesAreNamed) {
 }
 
 TEST(Handles, StaleOnesAreNotFound) {
-  HandleTable<int, 3> table;
+  HandleTable<int, 3, 16384> table;
   const auto a = table.insert(std::make_unique<int>(1));
   EXPECT_GT(a, 2u);
   EXPECT_EQ(*table.find(a), 1);

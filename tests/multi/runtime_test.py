@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs whose PEs see different things: processors, options; and what the table says of PEs that wait.
+
+Needs SHOALRUN and RUNTIME_PE in the environment.
+"""
+import os
+import re
+import subprocess
+import unittest
+
+SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
+PE = os.environ.get("RUNTIME_PE", "runtime_pe")
+LIMIT = 60  # seconds after which a run counts as hung
+
+
+def run(*arguments, **variables):
+    done = subprocess.run([SHOALRUN, *arguments], env=dict(os.environ, **variables), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Differences(unittest.TestCase):
+    def test_pes_with_different_processors_meet(self):
+        first = min(os.sched_getaffinity(0))
+        script = f'if [ "$SHOAL_PE" = 0 ]; then exec taskset -c {first} {PE} barriers; else exec {PE} barriers; fi'
+        for n in "2", "3":
+            self.assertEqual(run("-n", n, "sh", "-c", script), (0, "met\n", ""))
+
+    def test_bound_pes_meet(self):
+        self.assertEqual(run("-n", "2", "--bind", "core", PE, "barriers"), (0, "met\n", ""))
+
+    def test_options_that_differ_are_named(self):
+        script = f'[ "$SHOAL_PE" = 1 ] && export SHOAL_BARRIER=central; exec {PE} barriers'
+        status, _, err = run("-n", "2", "sh", "-c", script)
+        self.assertNotEqual(status, 0)
+        self.assertRegex(err, r"PE 1 has SHOAL_BARRIER=central.*PE 0 has SHOAL_BARRIER=auto")
+
+    def test_a_bad_option_is_said_once(self):
+        for name, value in (("SHOAL_BARRIER", "butterfly"), ("SHOAL_REDUCE", "ring"), ("SHOAL_KERNELS", "mmx"), ("SHOAL_LOG", "loud")):
+            status, _, err = run("-n", "3", PE, "barriers", **{name: value})
+            self.assertNotEqual(status, 0)
+            self.assertIn(f'{name}="{value}" is not valid', err)
+
+
+class Table(unittest.TestCase):
+    def table(self, mode):
+        status, _, err = run("-n", "2", "--timeout", "1", PE, mode)
+        self.assertEqual(status, 3, err)
+        return {int(pe): text for pe, text in re.findall(r"PE (\d+): (.*)", err)}
+
+    def test_says_who_waits_in_finalize(self):
+        # PE 1's barrier is met by PE 0's entry into finalize; then PE 1 waits there for a barrier that PE 0 never enters.
+        table = self.table("forgotten")
+        for pe in 0, 1:
+            self.assertIn("shmem_finalize", table[pe])
+
+    def test_says_what_a_second_thread_waits_for(self):
+        table = self.table("second")
+        for pe in 0, 1:
+            self.assertRegex(table[pe], r"shmem_long_wait_until\(0x[0-9a-f]+, == -5\)")
+
+
+class Locks(unittest.TestCase):
+    def test_only_the_holder_can_clear(self):
+        status, _, err = run("-n", "3", PE, "steal")
+        self.assertEqual(status, 1)
+        self.assertRegex(err, r"^shoal: PE 1: shmem_clear_lock: this PE does not hold the lock at 0x\w+: PE 0 is the last in its queue\n$")
+
+    def test_work_in_the_heap_of_a_team(self):
+        for n in "2", "5":
+            self.assertEqual(run("-n", n, PE, "team_lock"), (0, "", ""))
+
+
+class Threads(unittest.TestCase):
+    def test_split_teams_at_the_same_time(self):
+        for n in "2", "3":
+            self.assertEqual(run("-n", n, PE, "splits"), (0, "", ""))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
