@@ -23,7 +23,7 @@ class Group {
   virtual std::atomic<std::uint64_t>& shown(int member) const noexcept = 0;
   /// The world's context: addresses of members are found through it.
   virtual const Context& world() const noexcept = 0;
-  /// "team 3 (4 PEs)", for messages.
+  /// "team of 4 PEs", for messages.
   virtual const char* kind() const noexcept = 0;
 
   char* at(const void* address, std::size_t bytes, int member, const char* call) const noexcept {

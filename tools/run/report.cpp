@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "topology/cgroup.hpp"
 
 namespace shoal::run {
 namespace {
@@ -26,18 +27,8 @@ std::int64_t counter(const std::string& path, const std::string& key) {
 
 /// How many processes of this memory cgroup (version 2, or 1) were killed for lack of memory, or -1.
 std::int64_t group_kills() {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
-    std::int64_t kills = -1;
-    if (controllers.empty()) kills = counter("/sys/fs/cgroup" + path + "/memory.events", "oom_kill");
-    if (("," + controllers + ",").find(",memory,") != std::string::npos)
-      kills = counter("/sys/fs/cgroup/memory" + path + "/memory.oom_control", "oom_kill");
-    if (kills >= 0) return kills;
-  }
-  return -1;
+  const auto kills = read_cgroup().oom_kills;
+  return kills ? static_cast<std::int64_t>(*kills) : -1;
 }
 
 std::int64_t machine_kills() { return counter("/proc/vmstat", "oom_kill"); }
