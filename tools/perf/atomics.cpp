@@ -50,13 +50,15 @@ Case fetching(World& w, Operation operation, Plain plain, const char* limit) {
 }
 
 using Word = std::uint64_t;
-#define SILENT(call, plain, limit)                                                                                  \
-  [](World& w, std::size_t) {                                                                                       \
-    return silent(w, [](Word* word, int pe) { call; }, [](Word* word) { plain; }, limit);                            \
+#define SILENT(call, plain, limit)                                              \
+  [](World& w, std::size_t) {                                                   \
+    return silent(                                                              \
+        w, [](Word* word, int pe) { call; }, [](Word* word) { plain; }, limit); \
   }
-#define FETCHING(call, plain, limit)                                                                                \
-  [](World& w, std::size_t) {                                                                                       \
-    return fetching(w, [](Word* word, int pe) { return call; }, [](Word* word) { return plain; }, limit);            \
+#define FETCHING(call, plain, limit)                                                          \
+  [](World& w, std::size_t) {                                                                 \
+    return fetching(                                                                          \
+        w, [](Word* word, int pe) { return call; }, [](Word* word) { return plain; }, limit); \
   }
 
 Word plain_compare_swap(Word* word) {
@@ -97,7 +99,8 @@ Case fetch_add_nbi(World& w, std::size_t) {
   Word* word = w.word(World::atomic_line);
   static Word result;  // written until the quiet
   return {.loop = repeat_quiet([=, pe = w.peer] { shmem_uint64_atomic_fetch_add_nbi(&result, word, 1, pe); }),
-          .limits = {{"atomic add", repeat([there = w.on(word, w.peer)] { result = __atomic_fetch_add(there, 1, kOrder); })}}};
+          .limits = {
+              {"atomic add", repeat([there = w.on(word, w.peer)] { result = __atomic_fetch_add(there, 1, kOrder); })}}};
 }
 
 /// All PEs at one word of PE 0.
@@ -120,24 +123,43 @@ std::vector<Test> atomic_tests() {
     return Test{name, kAtomics, Who::pe0, By::once, Space::one, about, make};
   };
   return {
-      row("atomic-add", "uint64_atomic_add", SILENT(shmem_uint64_atomic_add(word, 1, pe), __atomic_fetch_add(word, 1, kOrder), "atomic add")),
-      row("atomic-inc", "uint64_atomic_inc", SILENT(shmem_uint64_atomic_inc(word, pe), __atomic_fetch_add(word, 1, kOrder), "atomic add")),
-      row("atomic-set", "uint64_atomic_set", SILENT(shmem_uint64_atomic_set(word, 1, pe), __atomic_store_n(word, 1, __ATOMIC_RELAXED), "plain store")),
-      row("atomic-and", "uint64_atomic_and", SILENT(shmem_uint64_atomic_and(word, 1, pe), __atomic_fetch_and(word, 1, kOrder), "atomic and")),
-      row("atomic-or", "uint64_atomic_or", SILENT(shmem_uint64_atomic_or(word, 1, pe), __atomic_fetch_or(word, 1, kOrder), "atomic or")),
-      row("atomic-xor", "uint64_atomic_xor", SILENT(shmem_uint64_atomic_xor(word, 1, pe), __atomic_fetch_xor(word, 1, kOrder), "atomic xor")),
-      row("atomic-fetch", "uint64_atomic_fetch", FETCHING(shmem_uint64_atomic_fetch(word, pe), __atomic_load_n(word, __ATOMIC_RELAXED), "plain load")),
-      row("atomic-fetch_add", "uint64_atomic_fetch_add", FETCHING(shmem_uint64_atomic_fetch_add(word, 1, pe), __atomic_fetch_add(word, 1, kOrder), "atomic add")),
-      row("atomic-fetch_inc", "uint64_atomic_fetch_inc", FETCHING(shmem_uint64_atomic_fetch_inc(word, pe), __atomic_fetch_add(word, 1, kOrder), "atomic add")),
-      row("atomic-fetch_and", "uint64_atomic_fetch_and", FETCHING(shmem_uint64_atomic_fetch_and(word, 1, pe), __atomic_fetch_and(word, 1, kOrder), "loop of compare and swap")),
-      row("atomic-fetch_or", "uint64_atomic_fetch_or", FETCHING(shmem_uint64_atomic_fetch_or(word, 1, pe), __atomic_fetch_or(word, 1, kOrder), "loop of compare and swap")),
-      row("atomic-fetch_xor", "uint64_atomic_fetch_xor", FETCHING(shmem_uint64_atomic_fetch_xor(word, 1, pe), __atomic_fetch_xor(word, 1, kOrder), "loop of compare and swap")),
-      row("atomic-swap", "uint64_atomic_swap", FETCHING(shmem_uint64_atomic_swap(word, 1, pe), __atomic_exchange_n(word, 1, kOrder), "atomic exchange")),
-      row("atomic-compare_swap", "uint64_atomic_compare_swap", FETCHING(shmem_uint64_atomic_compare_swap(word, 0, 0, pe), plain_compare_swap(word), "atomic compare and swap")),
+      row("atomic-add", "uint64_atomic_add",
+          SILENT(shmem_uint64_atomic_add(word, 1, pe), __atomic_fetch_add(word, 1, kOrder), "atomic add")),
+      row("atomic-inc", "uint64_atomic_inc",
+          SILENT(shmem_uint64_atomic_inc(word, pe), __atomic_fetch_add(word, 1, kOrder), "atomic add")),
+      row("atomic-set", "uint64_atomic_set",
+          SILENT(shmem_uint64_atomic_set(word, 1, pe), __atomic_store_n(word, 1, __ATOMIC_RELAXED), "plain store")),
+      row("atomic-and", "uint64_atomic_and",
+          SILENT(shmem_uint64_atomic_and(word, 1, pe), __atomic_fetch_and(word, 1, kOrder), "atomic and")),
+      row("atomic-or", "uint64_atomic_or",
+          SILENT(shmem_uint64_atomic_or(word, 1, pe), __atomic_fetch_or(word, 1, kOrder), "atomic or")),
+      row("atomic-xor", "uint64_atomic_xor",
+          SILENT(shmem_uint64_atomic_xor(word, 1, pe), __atomic_fetch_xor(word, 1, kOrder), "atomic xor")),
+      row("atomic-fetch", "uint64_atomic_fetch",
+          FETCHING(shmem_uint64_atomic_fetch(word, pe), __atomic_load_n(word, __ATOMIC_RELAXED), "plain load")),
+      row("atomic-fetch_add", "uint64_atomic_fetch_add",
+          FETCHING(shmem_uint64_atomic_fetch_add(word, 1, pe), __atomic_fetch_add(word, 1, kOrder), "atomic add")),
+      row("atomic-fetch_inc", "uint64_atomic_fetch_inc",
+          FETCHING(shmem_uint64_atomic_fetch_inc(word, pe), __atomic_fetch_add(word, 1, kOrder), "atomic add")),
+      row("atomic-fetch_and", "uint64_atomic_fetch_and",
+          FETCHING(shmem_uint64_atomic_fetch_and(word, 1, pe), __atomic_fetch_and(word, 1, kOrder),
+                   "loop of compare and swap")),
+      row("atomic-fetch_or", "uint64_atomic_fetch_or",
+          FETCHING(shmem_uint64_atomic_fetch_or(word, 1, pe), __atomic_fetch_or(word, 1, kOrder),
+                   "loop of compare and swap")),
+      row("atomic-fetch_xor", "uint64_atomic_fetch_xor",
+          FETCHING(shmem_uint64_atomic_fetch_xor(word, 1, pe), __atomic_fetch_xor(word, 1, kOrder),
+                   "loop of compare and swap")),
+      row("atomic-swap", "uint64_atomic_swap",
+          FETCHING(shmem_uint64_atomic_swap(word, 1, pe), __atomic_exchange_n(word, 1, kOrder), "atomic exchange")),
+      row("atomic-compare_swap", "uint64_atomic_compare_swap",
+          FETCHING(shmem_uint64_atomic_compare_swap(word, 0, 0, pe), plain_compare_swap(word),
+                   "atomic compare and swap")),
       row("atomic-fetch_add_nbi", "uint64_atomic_fetch_add_nbi, many, one quiet", fetch_add_nbi),
       row("atomic-float_add", "shmemx_float_atomic_add", float_add),
       row("atomic-double_add", "shmemx_double_atomic_add", double_add),
-      {"atomic-contended", kAtomics, Who::all, By::once, Space::one, "uint64_atomic_fetch_add by all PEs on one word of PE 0; rate of all", contended},
+      {"atomic-contended", kAtomics, Who::all, By::once, Space::one,
+       "uint64_atomic_fetch_add by all PEs on one word of PE 0; rate of all", contended},
   };
 }
 

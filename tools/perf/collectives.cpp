@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that move data, over the world. The size is what each PE contributes: to everybody (collect), to each other PE
-// (alltoall). The limit is everybody's copies, by everybody at once, and one barrier of plain flags.
+// Collectives that move data, over the world. The size is what each PE contributes: to everybody (collect), to each
+// other PE (alltoall). The limit is everybody's copies, by everybody at once, and one barrier of plain flags.
 #include <shmem.h>
 
 #include <algorithm>
@@ -38,7 +38,9 @@ Case broadcast(World& w, std::size_t size) {
             shmem_broadcastmem(SHMEM_TEAM_WORLD, w.dest, w.source, size, static_cast<int>(i % w.n));
           }),
           .limits = {plain(w, "a copy on each PE + a barrier",
-                           [&w, size, from = places(w, w.source)](long i) { copy(w.dest, from[static_cast<std::size_t>(i % w.n)], size); })},
+                           [&w, size, from = places(w, w.source)](long i) {
+                             copy(w.dest, from[static_cast<std::size_t>(i % w.n)], size);
+                           })},
           .bytes = static_cast<double>(size)};
 }
 
@@ -104,7 +106,8 @@ std::vector<Test> collective_tests() {
       {"collect", kCollectives, Who::all, By::bytes, Space::per_pe, "collectmem of equal parts", collect},
       {"fcollect", kCollectives, Who::all, By::bytes, Space::per_pe, "fcollectmem", fcollect},
       {"alltoall", kCollectives, Who::all, By::bytes, Space::per_pe, "alltoallmem", alltoall},
-      {"alltoalls", kCollectives, Who::all, By::bytes, Space::per_pe_strided, "uint64_alltoalls; elements --stride apart", alltoalls},
+      {"alltoalls", kCollectives, Who::all, By::bytes, Space::per_pe_strided,
+       "uint64_alltoalls; elements --stride apart", alltoalls},
   };
 }
 

@@ -56,7 +56,8 @@ Facts machine_facts(int cpus) {
   ::uname(&system);
   if (cpu.empty()) cpu = system.machine;
   facts.emplace_back("cpu", cpu);
-  facts.emplace_back("processors", std::to_string(cpus) + " usable of " + std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
+  facts.emplace_back("processors",
+                     std::to_string(cpus) + " usable of " + std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
   if (const std::string text = caches(); !text.empty()) facts.emplace_back("caches", text);
   facts.emplace_back("memory", value_in("/proc/meminfo", "MemTotal"));
   facts.emplace_back("kernel", std::string(system.sysname) + " " + system.release + " " + system.machine);
@@ -87,7 +88,9 @@ Facts environment_facts() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || !(text.starts_with("SHMEM_") || text.starts_with("SHOAL_") || text.starts_with("SMA_"))) continue;
+    if (equals == std::string::npos ||
+        !(text.starts_with("SHMEM_") || text.starts_with("SHOAL_") || text.starts_with("SMA_")))
+      continue;
     const std::string name = text.substr(0, equals);
     // The launcher's own, and where things were installed.
     if (name == "SHOAL_PE" || name == "SHOAL_NPES" || name.ends_with("_FD") || name == "SHOAL_ROOT") continue;

@@ -36,7 +36,9 @@ void write_facts(std::FILE* file, const char* name, const Facts& facts) {
 }
 
 void write_stats(std::FILE* file, const Stats& stats) {
-  std::fprintf(file, "{\"median\": %.6g, \"q1\": %.6g, \"q3\": %.6g, \"min\": %.6g, \"max\": %.6g, \"operations\": %ld, \"samples\": [",
+  std::fprintf(file,
+               "{\"median\": %.6g, \"q1\": %.6g, \"q3\": %.6g, \"min\": %.6g, \"max\": %.6g, \"operations\": %ld, "
+               "\"samples\": [",
                stats.median, stats.q1, stats.q3, stats.min, stats.max, stats.count);
   const char* comma = "";
   for (const double sample : stats.samples) {
@@ -47,8 +49,9 @@ void write_stats(std::FILE* file, const Stats& stats) {
 }
 
 void write_figure(std::FILE* file, const Figure& f) {
-  std::fprintf(file, "    {\"test\": %s, \"group\": %s, \"who\": %s, \"about\": %s,\n     \"bytes\": ", quoted(f.test.name).c_str(),
-               quoted(f.test.group).c_str(), quoted(name_of(f.test.who)).c_str(), quoted(f.test.about).c_str());
+  std::fprintf(file, "    {\"test\": %s, \"group\": %s, \"who\": %s, \"about\": %s,\n     \"bytes\": ",
+               quoted(f.test.name).c_str(), quoted(f.test.group).c_str(), quoted(name_of(f.test.who)).c_str(),
+               quoted(f.test.about).c_str());
   if (f.bytes != 0)
     std::fprintf(file, "%zu", f.bytes);
   else
@@ -63,11 +66,12 @@ void write_figure(std::FILE* file, const Figure& f) {
     std::fprintf(file, "%.6g", f.gb_per_s());
   else
     std::fprintf(file, "null");
-  std::fprintf(file, ", \"mops_per_s\": %.6g, \"noisy\": %s, \"note\": %s,\n     \"time_ns\": ", f.mops_per_s(), f.noisy() ? "true" : "false",
-               quoted(f.outcome.note).c_str());
+  std::fprintf(file, ", \"mops_per_s\": %.6g, \"noisy\": %s, \"note\": %s,\n     \"time_ns\": ", f.mops_per_s(),
+               f.noisy() ? "true" : "false", quoted(f.outcome.note).c_str());
   write_stats(file, f.outcome.time);
   if (f.outcome.limit.count != 0) {
-    std::fprintf(file, ",\n     \"limit\": %s, \"ratio\": %.6g, \"limit_ns\": ", quoted(f.outcome.limit_name).c_str(), f.ratio());
+    std::fprintf(file, ",\n     \"limit\": %s, \"ratio\": %.6g, \"limit_ns\": ", quoted(f.outcome.limit_name).c_str(),
+                 f.ratio());
     write_stats(file, f.outcome.limit);
   } else {
     std::fprintf(file, ",\n     \"limit\": null, \"ratio\": null, \"limit_ns\": null");
@@ -91,7 +95,8 @@ std::string csv_text(const std::string& text) {
 }  // namespace
 
 void write_json(const Results& results, std::FILE* file, const std::string& name) {
-  std::fprintf(file, "{\n  \"format\": \"shoal-perf 1\",\n  \"date\": %s,\n  \"pes\": %d,\n", quoted(results.date).c_str(), results.npes);
+  std::fprintf(file, "{\n  \"format\": \"shoal-perf 1\",\n  \"date\": %s,\n  \"pes\": %d,\n",
+               quoted(results.date).c_str(), results.npes);
   write_facts(file, "machine", results.machine);
   write_facts(file, "build", results.build);
   write_facts(file, "options", results.options);
@@ -106,7 +111,8 @@ void write_json(const Results& results, std::FILE* file, const std::string& name
   std::fprintf(file, "\n  ],\n  \"skipped\": [");
   comma = "";
   for (const Skipped& skipped : results.skipped) {
-    std::fprintf(file, "%s\n    {\"test\": %s, \"reason\": %s}", comma, quoted(skipped.test).c_str(), quoted(skipped.reason).c_str());
+    std::fprintf(file, "%s\n    {\"test\": %s, \"reason\": %s}", comma, quoted(skipped.test).c_str(),
+                 quoted(skipped.reason).c_str());
     comma = ",";
   }
   std::fprintf(file, "]\n}\n");
@@ -114,15 +120,18 @@ void write_json(const Results& results, std::FILE* file, const std::string& name
 }
 
 void write_csv(const Results& results, std::FILE* file, const std::string& name) {
-  std::fprintf(file, "test,group,who,pes,bytes,threads,median_ns,q1_ns,q3_ns,min_ns,max_ns,samples,operations,gb_per_s,mops_per_s,"
-                     "limit,limit_median_ns,limit_q1_ns,limit_q3_ns,ratio,noisy,note\n");
+  std::fprintf(
+      file,
+      "test,group,who,pes,bytes,threads,median_ns,q1_ns,q3_ns,min_ns,max_ns,samples,operations,gb_per_s,mops_per_s,"
+      "limit,limit_median_ns,limit_q1_ns,limit_q3_ns,ratio,noisy,note\n");
   for (const Figure& f : results.figures) {
     const Stats &time = f.outcome.time, &limit = f.outcome.limit;
     std::fprintf(file, "%s,%s,%s,%d,", f.test.name, f.test.group, name_of(f.test.who), results.npes);
     if (f.bytes != 0) std::fprintf(file, "%zu", f.bytes);
     std::fprintf(file, ",");
     if (f.threads != 0) std::fprintf(file, "%zu", f.threads);
-    std::fprintf(file, ",%.6g,%.6g,%.6g,%.6g,%.6g,%zu,%ld,", time.median, time.q1, time.q3, time.min, time.max, time.samples.size(), time.count);
+    std::fprintf(file, ",%.6g,%.6g,%.6g,%.6g,%.6g,%zu,%ld,", time.median, time.q1, time.q3, time.min, time.max,
+                 time.samples.size(), time.count);
     if (f.moved > 0) std::fprintf(file, "%.6g", f.gb_per_s());
     std::fprintf(file, ",%.6g,%s,", f.mops_per_s(), csv_text(f.outcome.limit_name).c_str());
     if (limit.count != 0)

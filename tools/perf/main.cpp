@@ -19,13 +19,15 @@ namespace {
 std::string own_path() {
   char path[PATH_MAX];
   const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
-  if (length <= 0 || length == sizeof path) throw Usage("shoal-perf: cannot find out where it is installed: /proc/self/exe is not readable");
+  if (length <= 0 || length == sizeof path)
+    throw Usage("shoal-perf: cannot find out where it is installed: /proc/self/exe is not readable");
   return {path, static_cast<std::size_t>(length)};
 }
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-[[noreturn]] void become(const std::string& program, const std::vector<std::string>& arguments, const std::string& remedy) {
+[[noreturn]] void become(const std::string& program, const std::vector<std::string>& arguments,
+                         const std::string& remedy) {
   std::vector<char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
@@ -55,8 +57,10 @@ void print_list(bool names_only) {
     std::printf("  %-21s %-8s %s%s\n", test.name, name_of(test.who), test.about, by);
   }
   if (!names_only)
-    std::printf("\nThe second column says which PEs run the operation: PE 0 alone, PEs 0 and 1, pairs (each even PE with the next),\n"
-                "or all. The other PEs wait in a barrier meanwhile.\n");
+    std::printf(
+        "\nThe second column says which PEs run the operation: PE 0 alone, PEs 0 and 1, pairs (each even PE with the "
+        "next),\n"
+        "or all. The other PEs wait in a barrier meanwhile.\n");
 }
 
 /// The job: shoalrun beside this program, with what was asked of us.
@@ -72,7 +76,8 @@ void print_list(bool names_only) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  if (!arguments.empty() && (arguments[0] == "report" || arguments[0] == "compare")) run_script(arguments[0], arguments);
+  if (!arguments.empty() && (arguments[0] == "report" || arguments[0] == "compare"))
+    run_script(arguments[0], arguments);
   const Options options = parse(arguments);
   if (options.help) return std::fputs(kHelp, stdout) < 0;
   if (options.version) return std::printf("%s\n", version_text().c_str()) < 0;

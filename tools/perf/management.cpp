@@ -58,7 +58,8 @@ Named plain_split(World& w) {
 Case team_split(World& w, std::size_t) {
   return {.loop = repeat([n = w.n] {
             shmem_team_t team = SHMEM_TEAM_INVALID;
-            if (shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, nullptr, 0, &team) != 0) fail("shmem_team_split_strided");
+            if (shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, nullptr, 0, &team) != 0)
+              fail("shmem_team_split_strided");
             shmem_team_destroy(team);
           }),
           .limits = {plain_split(w)},
@@ -68,7 +69,8 @@ Case team_split(World& w, std::size_t) {
 Case team_split_2d(World& w, std::size_t) {
   return {.loop = repeat([] {
             shmem_team_t x = SHMEM_TEAM_INVALID, y = SHMEM_TEAM_INVALID;
-            if (shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, nullptr, 0, &x, nullptr, 0, &y) != 0) fail("shmem_team_split_2d");
+            if (shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, nullptr, 0, &x, nullptr, 0, &y) != 0)
+              fail("shmem_team_split_2d");
             shmem_team_destroy(x);
             shmem_team_destroy(y);
           }),
@@ -112,8 +114,10 @@ std::vector<Test> management_tests() {
   return {
       {"malloc-64", kHeap, Who::all, By::once, Space::one, "shmem_malloc of 64 B, shmem_free", malloc_small},
       {"malloc-1m", kHeap, Who::all, By::once, Space::one, "shmem_malloc of 1 MiB, shmem_free", malloc_large},
-      {"team-split_strided", kTeams, Who::all, By::once, Space::one, "team_split_strided of the whole world, team_destroy", team_split},
-      {"team-split_2d", kTeams, Who::all, By::once, Space::one, "team_split_2d in rows of 2, both teams destroyed", team_split_2d},
+      {"team-split_strided", kTeams, Who::all, By::once, Space::one,
+       "team_split_strided of the whole world, team_destroy", team_split},
+      {"team-split_2d", kTeams, Who::all, By::once, Space::one, "team_split_2d in rows of 2, both teams destroyed",
+       team_split_2d},
       {"ctx-create", kContexts, Who::pe0, By::once, Space::one, "ctx_create, ctx_destroy", contexts},
       {"ctx-put", kContexts, Who::pe0, By::once, Space::one, "ctx_putmem of 8 B, ctx_quiet", context_put},
   };

@@ -8,7 +8,8 @@
 
 namespace shoal::perf {
 
-const char* const kHelp = R"(Measures what each OpenSHMEM operation costs here, beside what the same machine can do at best.
+const char* const kHelp =
+    R"(Measures what each OpenSHMEM operation costs here, beside what the same machine can do at best.
 
 usage: shoal-perf [options] [tests...]            measure
        shoal-perf report FILE.json... -o out.html  draw results as one HTML page
@@ -49,7 +50,8 @@ namespace {
 
 std::size_t parse_size(const std::string& option, const std::string& value) {
   char* end = nullptr;
-  const unsigned long long number = value.empty() || value[0] < '0' || value[0] > '9' ? 0 : std::strtoull(value.c_str(), &end, 10);
+  const unsigned long long number =
+      value.empty() || value[0] < '0' || value[0] > '9' ? 0 : std::strtoull(value.c_str(), &end, 10);
   std::string unit = end == nullptr ? "" : end;
   if (unit.size() == 3 && (unit.substr(1) == "iB" || unit.substr(1) == "ib")) unit.resize(1);
   int shift = 0;
@@ -68,7 +70,8 @@ int parse_int(const std::string& option, const std::string& value, int low, int 
   char* end = nullptr;
   const long number = std::strtol(value.c_str(), &end, 10);
   if (value.empty() || *end != '\0' || number < low || number > high)
-    reject(option + " " + value + ": expected a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+    reject(option + " " + value + ": expected a whole number from " + std::to_string(low) + " to " +
+           std::to_string(high));
   return static_cast<int>(number);
 }
 
@@ -196,7 +199,8 @@ Options parse(const std::vector<std::string>& arguments) {
 std::vector<std::size_t> chosen_sizes(const Options& options) {
   if (!options.sizes.empty()) return options.sizes;
   if (options.quick && options.min_size == 0 && options.max_size == 0) return {8, 4096, 65536, 1u << 20};
-  const std::size_t low = options.min_size != 0 ? options.min_size : std::min<std::size_t>(8, std::max<std::size_t>(options.max_size, 1));
+  const std::size_t low =
+      options.min_size != 0 ? options.min_size : std::min<std::size_t>(8, std::max<std::size_t>(options.max_size, 1));
   const std::size_t high = options.max_size != 0 ? options.max_size : std::max<std::size_t>(4u << 20, low);
   std::vector<std::size_t> sizes;
   for (std::size_t size = low; size <= high; size *= 2) sizes.push_back(size);

@@ -25,10 +25,10 @@ struct Options {
   std::vector<std::size_t> sizes;  // empty: chosen from min, max and the mode
   std::size_t min_size = 0;        // 0: the mode's
   std::size_t max_size = 0;
-  int samples = 0;           // 0: the mode's
-  double sample_ms = 0;      // 0: the mode's
-  int threads = 0;           // 0: as many as PE 0 has processors, 2 to 4
-  std::size_t stride = 2;    // of the strided tests, in elements
+  int samples = 0;                // 0: the mode's
+  double sample_ms = 0;           // 0: the mode's
+  int threads = 0;                // 0: as many as PE 0 has processors, 2 to 4
+  std::size_t stride = 2;         // of the strided tests, in elements
   std::size_t table = 16u << 20;  // of the random-access test, bytes a PE
   std::string type = "float";
   std::string op = "sum";

@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plainest code that does what an operation does, through pointers that shmem_ptr gave: what the machine can do at best.
-// All that depends on the processor is here.
+// The plainest code that does what an operation does, through pointers that shmem_ptr gave: what the machine can do at
+// best. All that depends on the processor is here.
 #pragma once
 #include <sched.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace shoal::perf {
 
 /// Whatever memory holds must be there now, and may be different afterwards: keeps a loop's work in the loop.
 inline void keep() { asm volatile("" ::: "memory"); }
 
-/// The value is needed.
+/// The value is needed, in a register: a load that leads to it must happen.
 template <class T>
-inline void use(const T& value) {
-  asm volatile("" : : "r,m"(value) : "memory");
+inline void use(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+#if defined(__x86_64__)
+    asm volatile("" : : "x"(value) : "memory");
+#elif defined(__aarch64__)
+    asm volatile("" : : "w"(value) : "memory");
+#else
+    asm volatile("" : : "m"(value) : "memory");
+#endif
+  } else {
+    asm volatile("" : : "r"(value) : "memory");
+  }
 }
 
 /// The cheapest full fence that there is.
@@ -48,7 +59,8 @@ inline void copy(void* to, const void* from, std::size_t bytes) {
 }
 
 /// Every `stride`-th element.
-inline void strided(std::uint64_t* __restrict to, const std::uint64_t* __restrict from, std::size_t count, std::size_t stride) {
+inline void strided(std::uint64_t* __restrict to, const std::uint64_t* __restrict from, std::size_t count,
+                    std::size_t stride) {
   std::size_t i = 0;
   for (; i + 4 <= count; i += 4, to += 4 * stride, from += 4 * stride) {
     const std::uint64_t a = from[0], b = from[stride], c = from[2 * stride], d = from[3 * stride];
@@ -68,12 +80,18 @@ struct alignas(128) Line {
 
 inline void store_release(std::uint64_t* word, std::uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
 
-/// Polls until `*word >= value`; after `patience` polls it gives the processor away between them.
-inline void await(const std::uint64_t* word, std::uint64_t value, std::uint32_t patience) {
+/// How a plain wait polls.
+struct Polling {
+  std::uint32_t patience;  // polls before the processor is given away between them
+  std::uint32_t eager;     // of these, the first so many follow each other at once; the rest pause
+};
+
+/// Polls until `*word >= value`.
+inline void await(const std::uint64_t* word, std::uint64_t value, Polling polling) {
   for (std::uint32_t polls = 0; __atomic_load_n(word, __ATOMIC_ACQUIRE) < value; ++polls) {
-    if (polls < patience && polls < 256) continue;
+    if (polls < polling.eager) continue;
     relax();
-    if (polls >= patience) ::sched_yield();
+    if (polls >= polling.patience) ::sched_yield();
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions and scans of --type by --op. The limit is the best of plain loops in which each PE reduces its share of the
-// elements and writes the result to everybody: out of the cache, and past it.
+// Reductions and scans of --type by --op. The limit is the best of plain loops in which each PE reduces its share of
+// the elements and writes the result to everybody: out of the cache, and past it.
 #include <shmem.h>
 #include <shmemx.h>
 
@@ -18,13 +18,48 @@
 namespace shoal::perf {
 namespace {
 
-struct Sum { template <class T> static T of(T a, T b) { return static_cast<T>(a + b); } };
-struct Prod { template <class T> static T of(T a, T b) { return static_cast<T>(a * b); } };
-struct Min { template <class T> static T of(T a, T b) { return b < a ? b : a; } };
-struct Max { template <class T> static T of(T a, T b) { return a < b ? b : a; } };
-struct And { template <class T> static T of(T a, T b) { return static_cast<T>(a & b); } };
-struct Or { template <class T> static T of(T a, T b) { return static_cast<T>(a | b); } };
-struct Xor { template <class T> static T of(T a, T b) { return static_cast<T>(a ^ b); } };
+struct Sum {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(a + b);
+  }
+};
+struct Prod {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(a * b);
+  }
+};
+struct Min {
+  template <class T>
+  static T of(T a, T b) {
+    return b < a ? b : a;
+  }
+};
+struct Max {
+  template <class T>
+  static T of(T a, T b) {
+    return a < b ? b : a;
+  }
+};
+struct And {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+struct Xor {
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
 
 /// This PE's share of `count` elements: whole cache lines.
 struct Share {
@@ -33,7 +68,8 @@ struct Share {
 Share share_of(const World& w, std::size_t count, std::size_t element) {
   const std::size_t line = 64 / element, lines = (count + line - 1) / line;
   const auto pes = static_cast<std::size_t>(w.n), me = static_cast<std::size_t>(w.me);
-  const std::size_t from = std::min(lines * me / pes * line, count), to = std::min(lines * (me + 1) / pes * line, count);
+  const std::size_t from = std::min(lines * me / pes * line, count),
+                    to = std::min(lines * (me + 1) / pes * line, count);
   return {from, to - from};
 }
 
@@ -96,7 +132,8 @@ void reduce_cached(World& w, const Places& p, std::size_t count) {
     if (w.n == 1) std::memcpy(mine + at, from(0), many * sizeof(T));
     for (int pe = 1; pe < w.n; ++pe) add_up<T, Op>(mine + at, pe == 1 ? from(0) : mine + at, from(pe), many);
     for (int pe = 0; pe < w.n; ++pe)
-      if (pe != w.me) std::memcpy(reinterpret_cast<T*>(p.dests[static_cast<std::size_t>(pe)]) + at, mine + at, many * sizeof(T));
+      if (pe != w.me)
+        std::memcpy(reinterpret_cast<T*>(p.dests[static_cast<std::size_t>(pe)]) + at, mine + at, many * sizeof(T));
     done += many;
   }
   keep();
@@ -127,7 +164,8 @@ void reduce_streamed(World& w, const Places& p, std::size_t count) {
   for (; done < share.count; ++done) {
     const std::size_t at = share.first + done;
     T value = reinterpret_cast<const T*>(p.sources[0])[at];
-    for (int pe = 1; pe < w.n; ++pe) value = Op::of(value, reinterpret_cast<const T*>(p.sources[static_cast<std::size_t>(pe)])[at]);
+    for (int pe = 1; pe < w.n; ++pe)
+      value = Op::of(value, reinterpret_cast<const T*>(p.sources[static_cast<std::size_t>(pe)])[at]);
     for (int pe = 0; pe < w.n; ++pe) reinterpret_cast<T*>(p.dests[static_cast<std::size_t>(pe)])[at] = value;
   }
   keep();
@@ -187,22 +225,31 @@ void ones(void* data, std::size_t count) {
   std::fill_n(static_cast<T*>(data), count, static_cast<T>(1));
 }
 
-#define ROW(N, T, op, Op)                                                                                              \
-  Reduction{#N, #op, sizeof(T),                                                                                        \
-            [](void* dest, const void* source, std::size_t count) {                                                    \
-              shmem_##N##_##op##_reduce(SHMEM_TEAM_WORLD, static_cast<T*>(dest), static_cast<const T*>(source), count); \
-            },                                                                                                         \
-            ones<T>, reduce_cached<T, Op>, reduce_streamed<T, Op>},
-#define HALF(N, T, op)                                                                                                 \
-  Reduction{#N, #op, sizeof(T),                                                                                        \
-            [](void* dest, const void* source, std::size_t count) {                                                    \
-              shmemx_##N##_##op##_reduce(SHMEM_TEAM_WORLD, static_cast<T*>(dest), static_cast<const T*>(source), count); \
-            },                                                                                                         \
-            [](void* data, std::size_t count) {                                                                        \
-              const T one = {static_cast<std::uint16_t>(std::is_same_v<T, shmemx_half_t> ? 0x3c00 : 0x3f80)};          \
-              std::fill_n(static_cast<T*>(data), count, one);                                                          \
-            },                                                                                                         \
-            nullptr, nullptr},
+#define ROW(N, T, op, Op)                                                                                       \
+  Reduction{#N,                                                                                                 \
+            #op,                                                                                                \
+            sizeof(T),                                                                                          \
+            [](void* dest, const void* source, std::size_t count) {                                             \
+              shmem_##N##_##op##_reduce(SHMEM_TEAM_WORLD, static_cast<T*>(dest), static_cast<const T*>(source), \
+                                        count);                                                                 \
+            },                                                                                                  \
+            ones<T>,                                                                                            \
+            reduce_cached<T, Op>,                                                                               \
+            reduce_streamed<T, Op>},
+#define HALF(N, T, op)                                                                                           \
+  Reduction{#N,                                                                                                  \
+            #op,                                                                                                 \
+            sizeof(T),                                                                                           \
+            [](void* dest, const void* source, std::size_t count) {                                              \
+              shmemx_##N##_##op##_reduce(SHMEM_TEAM_WORLD, static_cast<T*>(dest), static_cast<const T*>(source), \
+                                         count);                                                                 \
+            },                                                                                                   \
+            [](void* data, std::size_t count) {                                                                  \
+              const T one = {static_cast<std::uint16_t>(std::is_same_v<T, shmemx_half_t> ? 0x3c00 : 0x3f80)};    \
+              std::fill_n(static_cast<T*>(data), count, one);                                                    \
+            },                                                                                                   \
+            nullptr,                                                                                             \
+            nullptr},
 #define ROWS(N, T) ROW(N, T, sum, Sum) ROW(N, T, prod, Prod) ROW(N, T, min, Min) ROW(N, T, max, Max)
 #define BIT_ROWS(N, T) ROW(N, T, and, And) ROW(N, T, or, Or) ROW(N, T, xor, Xor)
 #define HALF_ROWS(N, T) HALF(N, T, sum) HALF(N, T, prod) HALF(N, T, min) HALF(N, T, max)
@@ -210,13 +257,14 @@ void ones(void* data, std::size_t count) {
 const std::vector<Reduction>& reductions() {
   static const std::vector<Reduction> table = {
       ROWS(float, float) ROWS(double, double) ROWS(char, char) ROWS(short, short) ROWS(int, int) ROWS(long, long)
-      ROWS(uint, unsigned int) ROWS(ulong, unsigned long) ROWS(int8, std::int8_t) ROWS(int16, std::int16_t)
-      ROWS(int32, std::int32_t) ROWS(int64, std::int64_t) ROWS(uint8, std::uint8_t) ROWS(uint16, std::uint16_t)
-      ROWS(uint32, std::uint32_t) ROWS(uint64, std::uint64_t)
-      BIT_ROWS(uint, unsigned int) BIT_ROWS(ulong, unsigned long) BIT_ROWS(int8, std::int8_t) BIT_ROWS(int16, std::int16_t)
-      BIT_ROWS(int32, std::int32_t) BIT_ROWS(int64, std::int64_t) BIT_ROWS(uint8, std::uint8_t)
-      BIT_ROWS(uint16, std::uint16_t) BIT_ROWS(uint32, std::uint32_t) BIT_ROWS(uint64, std::uint64_t)
-      HALF_ROWS(half, shmemx_half_t) HALF_ROWS(bfloat16, shmemx_bfloat16_t)};
+          ROWS(uint, unsigned int) ROWS(ulong, unsigned long) ROWS(int8, std::int8_t) ROWS(int16, std::int16_t)
+              ROWS(int32, std::int32_t) ROWS(int64, std::int64_t) ROWS(uint8, std::uint8_t) ROWS(uint16, std::uint16_t)
+                  ROWS(uint32, std::uint32_t) ROWS(uint64, std::uint64_t) BIT_ROWS(uint, unsigned int)
+                      BIT_ROWS(ulong, unsigned long) BIT_ROWS(int8, std::int8_t) BIT_ROWS(int16, std::int16_t)
+                          BIT_ROWS(int32, std::int32_t) BIT_ROWS(int64, std::int64_t) BIT_ROWS(uint8, std::uint8_t)
+                              BIT_ROWS(uint16, std::uint16_t) BIT_ROWS(uint32, std::uint32_t)
+                                  BIT_ROWS(uint64, std::uint64_t) HALF_ROWS(half, shmemx_half_t)
+                                      HALF_ROWS(bfloat16, shmemx_bfloat16_t)};
   return table;
 }
 
@@ -247,7 +295,8 @@ Case reduce(World& w, std::size_t size) {
     result.limits.push_back(plain(w, "plain loop, its own share to all + a barrier", row.cached, count));
     if (size >= 65536) result.limits.push_back(plain(w, "plain loop past the cache + a barrier", row.streamed, count));
   } else {
-    result.limits.push_back(plain(w, "copies of 2 (n-1)/n of the bytes + a barrier", exchange_shares, count * row.element));
+    result.limits.push_back(
+        plain(w, "copies of 2 (n-1)/n of the bytes + a barrier", exchange_shares, count * row.element));
   }
   return result;
 }
@@ -261,7 +310,8 @@ Case scan(World& w, std::size_t size, int (*run)(shmem_team_t, T*, const T*, std
             for (long i = 0; i < turns; ++i)
               run(SHMEM_TEAM_WORLD, reinterpret_cast<T*>(w.dest), reinterpret_cast<const T*>(w.source), count);
           }),
-          .limits = {{"plain loop, its own share to all + a barrier", timed([&w, count, inclusive, p = places(w)](long turns) {
+          .limits = {{"plain loop, its own share to all + a barrier",
+                      timed([&w, count, inclusive, p = places(w)](long turns) {
                         for (long i = 0; i < turns; ++i) {
                           scan_plain<T>(w, p, count, inclusive);
                           w.meet();
@@ -293,7 +343,8 @@ void check_reduction(const std::string& type, const std::string& op) {
   }
   if (!known_type) throw Usage("shoal-perf: --type " + type + ": expected one of " + types);
   if (!known_op) throw Usage("shoal-perf: --op " + op + ": expected sum, prod, min, max, and, or, xor");
-  throw Usage("shoal-perf: --op " + op + " is not defined for --type " + type + ": and, or and xor need an unsigned or sized integer type");
+  throw Usage("shoal-perf: --op " + op + " is not defined for --type " + type +
+              ": and, or and xor need an unsigned or sized integer type");
 }
 
 std::vector<Test> reduction_tests() {

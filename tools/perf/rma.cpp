@@ -32,9 +32,9 @@ Loop copy_in(World& w, std::size_t size) {
 }
 
 Case put(World& w, std::size_t size) {
-  auto body = [&w, size](long count) {
+  auto body = [to = w.dest, from = w.source, pe = w.peer, size](long count) {
     for (long i = 0; i < count; ++i) {
-      shmem_putmem(w.dest, w.source, size, w.peer);
+      shmem_putmem(to, from, size, pe);
       shmem_quiet();
     }
   };
@@ -42,16 +42,16 @@ Case put(World& w, std::size_t size) {
 }
 
 Case get(World& w, std::size_t size) {
-  auto body = [&w, size](long count) {
-    for (long i = 0; i < count; ++i) shmem_getmem(w.dest, w.source, size, w.peer);
+  auto body = [to = w.dest, from = w.source, pe = w.peer, size](long count) {
+    for (long i = 0; i < count; ++i) shmem_getmem(to, from, size, pe);
   };
   return {.loop = timed(body), .limits = {{kCopy, copy_in(w, size)}}, .bytes = static_cast<double>(size)};
 }
 
 Case put_nbi(World& w, std::size_t size) {
-  auto body = [&w, size](long count) {
+  auto body = [to = w.dest, from = w.source, pe = w.peer, size](long count) {
     for (long i = 0; i < count; ++i) {
-      shmem_putmem_nbi(w.dest, w.source, size, w.peer);
+      shmem_putmem_nbi(to, from, size, pe);
       shmem_quiet();
     }
   };
@@ -59,9 +59,9 @@ Case put_nbi(World& w, std::size_t size) {
 }
 
 Case get_nbi(World& w, std::size_t size) {
-  auto body = [&w, size](long count) {
+  auto body = [to = w.dest, from = w.source, pe = w.peer, size](long count) {
     for (long i = 0; i < count; ++i) {
-      shmem_getmem_nbi(w.dest, w.source, size, w.peer);
+      shmem_getmem_nbi(to, from, size, pe);
       shmem_quiet();
     }
   };
@@ -79,8 +79,8 @@ constexpr std::size_t kElements = 512;
 
 Case p(World& w, std::size_t) {
   auto* array = reinterpret_cast<double*>(w.dest);
-  auto body = [&w, array](long count) {
-    for (long i = 0; i < count; ++i) shmem_double_p(&array[static_cast<std::size_t>(i) % kElements], 1.0, w.peer);
+  auto body = [array, pe = w.peer](long count) {
+    for (long i = 0; i < count; ++i) shmem_double_p(&array[static_cast<std::size_t>(i) % kElements], 1.0, pe);
     shmem_quiet();
   };
   const Loop limit = timed([to = w.on(array, w.peer)](long count) {
@@ -95,8 +95,8 @@ Case p(World& w, std::size_t) {
 
 Case g(World& w, std::size_t) {
   auto* array = reinterpret_cast<double*>(w.source);
-  auto body = [&w, array](long count) {
-    for (long i = 0; i < count; ++i) use(shmem_double_g(&array[static_cast<std::size_t>(i) % kElements], w.peer));
+  auto body = [array, pe = w.peer](long count) {
+    for (long i = 0; i < count; ++i) use(shmem_double_g(&array[static_cast<std::size_t>(i) % kElements], pe));
   };
   const Loop limit = timed([from = w.on(array, w.peer)](long count) {
     for (long i = 0; i < count; ++i) use(from[static_cast<std::size_t>(i) % kElements]);
@@ -127,7 +127,9 @@ Case iput(World& w, std::size_t size) {
     }
   };
   const Loop limit = strided_copy(w.on(to, w.peer), from, many, stride, true);
-  return {.loop = timed(body), .limits = {{"strided copy loop + full fence", limit}}, .bytes = static_cast<double>(many * 8)};
+  return {.loop = timed(body),
+          .limits = {{"strided copy loop + full fence", limit}},
+          .bytes = static_cast<double>(many * 8)};
 }
 
 Case iget(World& w, std::size_t size) {
@@ -171,7 +173,9 @@ Case ibput(World& w, std::size_t size) {
     }
   };
   const Loop limit = block_copy(w.on(w.dest, w.peer), w.source, b, true);
-  return {.loop = timed(body), .limits = {{"copy loop + full fence", limit}}, .bytes = static_cast<double>(b.bytes * b.number)};
+  return {.loop = timed(body),
+          .limits = {{"copy loop + full fence", limit}},
+          .bytes = static_cast<double>(b.bytes * b.number)};
 }
 
 Case ibget(World& w, std::size_t size) {
@@ -187,7 +191,8 @@ Case ibget(World& w, std::size_t size) {
 Case put_batch(World& w, std::size_t size) {
   const Blocks b = blocks(w, size);
   std::vector<shmemx_block_t> list;
-  for (std::size_t k = 0; k < b.number; ++k) list.push_back({w.dest + k * b.distance, w.source + k * b.distance, b.bytes});
+  for (std::size_t k = 0; k < b.number; ++k)
+    list.push_back({w.dest + k * b.distance, w.source + k * b.distance, b.bytes});
   auto body = [&w, list](long count) {
     for (long i = 0; i < count; ++i) {
       shmemx_putmem_batch(list.data(), list.size(), w.peer);
@@ -195,7 +200,9 @@ Case put_batch(World& w, std::size_t size) {
     }
   };
   const Loop limit = block_copy(w.on(w.dest, w.peer), w.source, b, true);
-  return {.loop = timed(body), .limits = {{"copy loop + full fence", limit}}, .bytes = static_cast<double>(b.bytes * b.number)};
+  return {.loop = timed(body),
+          .limits = {{"copy loop + full fence", limit}},
+          .bytes = static_cast<double>(b.bytes * b.number)};
 }
 
 /* ---- overlap: as much computing as the transfer takes, between start and quiet ---- */
@@ -260,11 +267,14 @@ Case overlap(World& w, std::size_t size, Start start, char* to, const char* from
 }
 
 Case overlap_put(World& w, std::size_t size) {
-  return overlap(w, size, [&w, size] { shmem_putmem_nbi(w.dest, w.source, size, w.peer); }, w.on(w.dest, w.peer), w.source);
+  return overlap(
+      w, size, [to = w.dest, from = w.source, pe = w.peer, size] { shmem_putmem_nbi(to, from, size, pe); },
+      w.on(w.dest, w.peer), w.source);
 }
 
 Case overlap_get(World& w, std::size_t size) {
-  return overlap(w, size, [&w, size] { shmem_getmem_nbi(w.dest, w.source, size, w.peer); }, w.dest, w.on(w.source, w.peer));
+  return overlap(
+      w, size, [&w, size] { shmem_getmem_nbi(w.dest, w.source, size, w.peer); }, w.dest, w.on(w.source, w.peer));
 }
 
 }  // namespace
@@ -278,13 +288,17 @@ std::vector<Test> rma_tests() {
       {"get_nbi", kRma, Who::pe0, By::bytes, Space::one, "getmem_nbi, then quiet", get_nbi},
       {"p", kRma, Who::pe0, By::once, Space::one, "double_p, many to different words, one quiet", p},
       {"g", kRma, Who::pe0, By::once, Space::one, "double_g of different words", g},
-      {"iput", kRma, Who::pe0, By::bytes, Space::strided, "iput64, then quiet; elements --stride apart on both sides", iput},
+      {"iput", kRma, Who::pe0, By::bytes, Space::strided, "iput64, then quiet; elements --stride apart on both sides",
+       iput},
       {"iget", kRma, Who::pe0, By::bytes, Space::strided, "iget64; elements --stride apart on both sides", iget},
       {"ibput", kRma, Who::pe0, By::bytes, Space::strided, "ibput64 of blocks of up to 64 B, then quiet", ibput},
       {"ibget", kRma, Who::pe0, By::bytes, Space::strided, "ibget64 of blocks of up to 64 B", ibget},
-      {"put_batch", kRma, Who::pe0, By::bytes, Space::strided, "shmemx_putmem_batch of blocks of up to 64 B, then quiet", put_batch},
-      {"overlap-put_nbi", "overlap", Who::pe0, By::bytes, Space::one, "putmem_nbi, as much computing as that takes, quiet", overlap_put},
-      {"overlap-get_nbi", "overlap", Who::pe0, By::bytes, Space::one, "getmem_nbi, as much computing as that takes, quiet", overlap_get},
+      {"put_batch", kRma, Who::pe0, By::bytes, Space::strided,
+       "shmemx_putmem_batch of blocks of up to 64 B, then quiet", put_batch},
+      {"overlap-put_nbi", "overlap", Who::pe0, By::bytes, Space::one,
+       "putmem_nbi, as much computing as that takes, quiet", overlap_put},
+      {"overlap-get_nbi", "overlap", Who::pe0, By::bytes, Space::one,
+       "getmem_nbi, as much computing as that takes, quiet", overlap_get},
   };
 }
 

@@ -27,12 +27,14 @@ const char* name_of(Who who);
 /// Does something `count` times and says how many seconds it took.
 using Loop = std::function<double(long count)>;
 
-/// A Loop of a body that takes the count and is timed from outside.
+/// A Loop of a body that takes the count and is timed from outside. What the body holds lies in registers while it
+/// runs, as it would in a user's loop: hence the copy, which nobody else can reach.
 template <class Body>
 Loop timed(Body body) {
   return [body](long count) {
+    Body here = body;
     const double start = seconds();
-    body(count);
+    here(count);
     return seconds() - start;
   };
 }
@@ -55,10 +57,10 @@ struct Case {
   Loop loop;
   std::vector<Named> limits = {};  // the fastest one counts
   std::vector<Named> others = {};  // measured as well, in turn, for `note`
-  double bytes = 0;           // that an operation moves (all PEs that run the loop taken together); 0: none to speak of
-  double operations = 1;      // that a turn of the loop is, over all that run at once: for rates
-  double scale = 1;           // 0.5 makes half a round trip of a round trip
-  long most = 1L << 24;       // turns of the loop a sample may have
+  double bytes = 0;       // that an operation moves (all PEs that run the loop taken together); 0: none to speak of
+  double operations = 1;  // that a turn of the loop is, over all that run at once: for rates
+  double scale = 1;       // 0.5 makes half a round trip of a round trip
+  long most = 1L << 24;   // turns of the loop a sample may have
   /// Text from the medians of the loop and of `others`.
   std::function<std::string(double, const std::vector<double>&)> note = {};
   std::function<void()> finish = {};  // on all PEs, afterwards
@@ -66,7 +68,7 @@ struct Case {
 
 struct Outcome {
   Stats time;
-  Stats limit;             // count is 0 if there is none
+  Stats limit;  // count is 0 if there is none
   std::string limit_name;
   std::string note;
 };
@@ -80,8 +82,8 @@ class Runner {
   };
   Runner(World& world, const Plan& plan) : world_(world), plan_(plan) {}
 
-  /// Collective. Samples of the loop, its limits and the others take turns, so that whatever disturbs the machine disturbs
-  /// all of them alike.
+  /// Collective. Samples of the loop, its limits and the others take turns, so that whatever disturbs the machine
+  /// disturbs all of them alike.
   Outcome measure(Who who, const Case& what);
 
  private:

@@ -106,7 +106,9 @@ class Session {
     }
     for (const std::size_t size : turns(test)) {
       if (test.by == By::bytes && !fits(test, size, world_.n, options_.stride)) {
-        results.skipped.push_back({test.name, size_text(size) + " and more: the buffers of all PEs would take over a quarter of the machine's memory"});
+        results.skipped.push_back(
+            {test.name,
+             size_text(size) + " and more: the buffers of all PEs would take over a quarter of the machine's memory"});
         return;
       }
       if (world_.me == 0) table_.progress(index + 1, tests_.size(), label(test, size));
@@ -123,9 +125,12 @@ class Session {
 
   std::vector<std::size_t> turns(const Test& test) const {
     switch (test.by) {
-      case By::once: return {8};
-      case By::bytes: return chosen_sizes(options_);
-      case By::threads: return thread_counts(options_, world_.cpus);
+      case By::once:
+        return {8};
+      case By::bytes:
+        return chosen_sizes(options_);
+      case By::threads:
+        return thread_counts(options_, world_.cpus);
     }
     return {};
   }

@@ -40,13 +40,17 @@ Loop plain_ping_pong(World& w, std::size_t size) {
 }
 
 Case half(Loop loop, Loop limit, const char* name, std::size_t size = 0) {
-  return {.loop = std::move(loop), .limits = {{name, std::move(limit)}}, .bytes = static_cast<double>(size), .scale = 0.5};
+  return {
+      .loop = std::move(loop), .limits = {{name, std::move(limit)}}, .bytes = static_cast<double>(size), .scale = 0.5};
 }
 
 Case signal_pingpong(World& w, std::size_t size) {
   std::uint64_t* word = w.word(World::signal_line);
   auto loop = ping_pong(
-      w, [=, &w](std::uint64_t value) { shmem_putmem_signal(w.dest, w.source, size, word, value, SHMEM_SIGNAL_SET, w.peer); },
+      w,
+      [=, &w](std::uint64_t value) {
+        shmem_putmem_signal(w.dest, w.source, size, word, value, SHMEM_SIGNAL_SET, w.peer);
+      },
       [=](std::uint64_t value) { shmem_signal_wait_until(word, SHMEM_CMP_EQ, value); });
   return half(loop, plain_ping_pong(w, size), size > 64 ? "copy + a cache line's trip" : kTrip, size);
 }
@@ -54,7 +58,7 @@ Case signal_pingpong(World& w, std::size_t size) {
 Case wait_pingpong(World& w, std::size_t) {
   std::uint64_t* word = w.word(World::signal_line);
   auto loop = ping_pong(
-      w, [=, &w](std::uint64_t value) { shmem_uint64_p(word, value, w.peer); },
+      w, [word, pe = w.peer](std::uint64_t value) { shmem_uint64_p(word, value, pe); },
       [=](std::uint64_t value) { shmem_uint64_wait_until(word, SHMEM_CMP_EQ, value); });
   return half(loop, plain_ping_pong(w, 8), kTrip);
 }
@@ -62,7 +66,7 @@ Case wait_pingpong(World& w, std::size_t) {
 Case atomic_pingpong(World& w, std::size_t) {
   std::uint64_t* word = w.word(World::signal_line);
   auto loop = ping_pong(
-      w, [=, &w](std::uint64_t value) { shmem_uint64_atomic_set(word, value, w.peer); },
+      w, [word, pe = w.peer](std::uint64_t value) { shmem_uint64_atomic_set(word, value, pe); },
       [=](std::uint64_t value) { shmem_uint64_wait_until(word, SHMEM_CMP_EQ, value); });
   return half(loop, plain_ping_pong(w, 8), kTrip);
 }
@@ -107,8 +111,8 @@ Case put_signal(World& w, std::size_t size) {
 
 Case signal_set(World& w, std::size_t) {
   std::uint64_t* word = w.word(World::signal_line);
-  auto loop = timed([=, &w](long count) {
-    for (long i = 0; i < count; ++i) shmem_signal_set(word, 0, w.peer);
+  auto loop = timed([word, pe = w.peer](long count) {
+    for (long i = 0; i < count; ++i) shmem_signal_set(word, 0, pe);
     shmem_quiet();
   });
   auto limit = timed([there = w.on(word, w.peer)](long count) {
@@ -123,8 +127,8 @@ Case signal_set(World& w, std::size_t) {
 
 Case signal_add(World& w, std::size_t) {
   std::uint64_t* word = w.word(World::atomic_line);
-  auto loop = timed([=, &w](long count) {
-    for (long i = 0; i < count; ++i) shmem_signal_add(word, 1, w.peer);
+  auto loop = timed([word, pe = w.peer](long count) {
+    for (long i = 0; i < count; ++i) shmem_signal_add(word, 1, pe);
     shmem_quiet();
   });
   auto limit = timed([there = w.on(word, w.peer)](long count) {
@@ -172,14 +176,19 @@ std::vector<Test> signal_tests() {
   constexpr const char *kSignals = "signals", *kWaits = "waits";
   return {
       {"signal-put_signal", kSignals, Who::pe0, By::bytes, Space::one, "putmem_signal, then quiet", put_signal},
-      {"signal-pingpong", kSignals, Who::pair, By::bytes, Space::one, "putmem_signal to and fro; half a round trip", signal_pingpong, 2},
+      {"signal-pingpong", kSignals, Who::pair, By::bytes, Space::one, "putmem_signal to and fro; half a round trip",
+       signal_pingpong, 2},
       {"signal-set", kSignals, Who::pe0, By::once, Space::one, "signal_set, many, one quiet", signal_set},
       {"signal-add", kSignals, Who::pe0, By::once, Space::one, "signal_add, many, one quiet", signal_add},
       {"signal-fetch", kSignals, Who::pe0, By::once, Space::one, "signal_fetch of one's own word", signal_fetch},
-      {"wait-pingpong", kWaits, Who::pair, By::once, Space::one, "uint64_p and wait_until to and fro; half a round trip", wait_pingpong, 2},
-      {"wait-atomic_pingpong", kWaits, Who::pair, By::once, Space::one, "atomic_set and wait_until to and fro; half", atomic_pingpong, 2},
-      {"wait-any_pingpong", kWaits, Who::pair, By::once, Space::one, "p of one of 8 words and wait_until_any to and fro; half", any_pingpong, 2},
-      {"wait-all_pingpong", kWaits, Who::pair, By::once, Space::one, "p of 8 words and wait_until_all to and fro; half", all_pingpong, 2},
+      {"wait-pingpong", kWaits, Who::pair, By::once, Space::one,
+       "uint64_p and wait_until to and fro; half a round trip", wait_pingpong, 2},
+      {"wait-atomic_pingpong", kWaits, Who::pair, By::once, Space::one, "atomic_set and wait_until to and fro; half",
+       atomic_pingpong, 2},
+      {"wait-any_pingpong", kWaits, Who::pair, By::once, Space::one,
+       "p of one of 8 words and wait_until_any to and fro; half", any_pingpong, 2},
+      {"wait-all_pingpong", kWaits, Who::pair, By::once, Space::one, "p of 8 words and wait_until_all to and fro; half",
+       all_pingpong, 2},
       {"wait-ready", kWaits, Who::pe0, By::once, Space::one, "wait_until that is true already", wait_ready},
       {"wait-test", kWaits, Who::pe0, By::once, Space::one, "test that is false", wait_test},
   };

@@ -18,9 +18,9 @@ Loop repeat(Operation operation) {
 
 Case fence(World&, std::size_t) {
   return {.loop = repeat([] { shmem_fence(); }), .limits = {{"release fence", repeat([] {
-                                                                __atomic_thread_fence(__ATOMIC_RELEASE);
-                                                                keep();
-                                                              })}}};
+                                                               __atomic_thread_fence(__ATOMIC_RELEASE);
+                                                               keep();
+                                                             })}}};
 }
 
 Case quiet(World&, std::size_t) {
@@ -116,7 +116,8 @@ Case semaphore(World& w, std::size_t) {
 
 std::vector<Test> sync_tests() {
   constexpr const char *kOrder = "order", *kSync = "sync", *kLocks = "locks";
-  const auto row = [](const char* name, const char* group, Who who, const char* about, Case (*make)(World&, std::size_t)) {
+  const auto row = [](const char* name, const char* group, Who who, const char* about,
+                      Case (*make)(World&, std::size_t)) {
     return Test{name, group, who, By::once, Space::one, about, make};
   };
   return {

@@ -68,8 +68,11 @@ std::string time_text(double ns) {
 void TextTable::open(const Results& results) {
   std::printf("%s, %d PEs, %s\n", version_text().c_str(), results.npes, results.date.c_str());
   for (const auto& [name, value] : results.machine) std::printf("  %s: %s\n", name.c_str(), value.c_str());
-  std::printf("Medians [quartiles]. Who runs the operation is named; other PEs wait in a barrier. x limit: how many times as long as\n"
-              "the limit beside it, which is measured in turn with it, on the same memory. ~: the samples lie far apart, do not rely on it.\n");
+  std::printf(
+      "Medians [quartiles]. Who runs the operation is named; other PEs wait in a barrier. x limit: how many times as "
+      "long as\n"
+      "the limit beside it, which is measured in turn with it, on the same memory. ~: the samples lie far apart, do "
+      "not rely on it.\n");
   std::fflush(stdout);
 }
 
@@ -95,12 +98,14 @@ void TextTable::row(const Figure& figure) {
     std::printf(kColumns, "test", "who", "size", "time", "quartiles", "rate", "limit", "x limit", "what the limit is");
   }
   const bool limited = figure.outcome.limit.count != 0;
-  const std::string size = figure.threads != 0 ? text("%zu thr", figure.threads) : figure.bytes != 0 ? size_text(figure.bytes) : "";
+  const std::string size = figure.threads != 0 ? text("%zu thr", figure.threads)
+                           : figure.bytes != 0 ? size_text(figure.bytes)
+                                               : "";
   const std::string ratio = limited ? text("%s%s", figure.noisy() ? "~" : "", three(figure.ratio()).c_str()) : "-";
   const std::string last = figure.outcome.limit_name + (figure.outcome.note.empty() ? "" : "; " + figure.outcome.note);
-  std::printf(kColumns, figure.test.name, name_of(figure.test.who), size.c_str(), time_text(figure.outcome.time.median).c_str(),
-              spread_text(figure.outcome.time).c_str(), rate_text(figure).c_str(),
-              limited ? time_text(figure.outcome.limit.median).c_str() : "-", ratio.c_str(),
+  std::printf(kColumns, figure.test.name, name_of(figure.test.who), size.c_str(),
+              time_text(figure.outcome.time.median).c_str(), spread_text(figure.outcome.time).c_str(),
+              rate_text(figure).c_str(), limited ? time_text(figure.outcome.limit.median).c_str() : "-", ratio.c_str(),
               last.c_str());
   std::fflush(stdout);
 }
@@ -108,7 +113,8 @@ void TextTable::row(const Figure& figure) {
 void TextTable::close(const Results& results) {
   clear();
   if (!results.skipped.empty()) std::printf("\nleft out\n");
-  for (const Skipped& skipped : results.skipped) std::printf("  %-21s %s\n", skipped.test.c_str(), skipped.reason.c_str());
+  for (const Skipped& skipped : results.skipped)
+    std::printf("  %-21s %s\n", skipped.test.c_str(), skipped.reason.c_str());
   std::fflush(stdout);
 }
 

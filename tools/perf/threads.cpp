@@ -13,8 +13,8 @@
 namespace shoal::perf {
 namespace {
 
-/// `body(thread, count)` on each of `threads` threads at once; the seconds from the first that starts to the last that ends.
-/// They may use all of the PE's processors, whatever the PE itself is pinned to.
+/// `body(thread, count)` on each of `threads` threads at once; the seconds from the first that starts to the last that
+/// ends. They may use all of the PE's processors, whatever the PE itself is pinned to.
 template <class Body>
 Loop on_threads(const World& w, std::size_t threads, Body body) {
   return [&w, threads, body](long count) {
@@ -55,14 +55,16 @@ Case put(World& w, std::size_t threads) {
   const Contexts contexts = make_contexts(threads);
   return {.loop = on_threads(w, threads,
                              [&w, contexts](std::size_t t, long count) {
-                               for (long i = 0; i < count; ++i) shmem_ctx_putmem(contexts[t], w.dest + t * kApart, w.source, 8, w.peer);
+                               for (long i = 0; i < count; ++i)
+                                 shmem_ctx_putmem(contexts[t], w.dest + t * kApart, w.source, 8, w.peer);
                                shmem_ctx_quiet(contexts[t]);
                              }),
-          .limits = {{"plain stores by as many threads", on_threads(w, threads,
-                                                                    [to = w.on(w.dest, w.peer), from = w.source](std::size_t t, long count) {
-                                                                      for (long i = 0; i < count; ++i) copy(to + t * kApart, from, 8);
-                                                                      full_fence();
-                                                                    })}},
+          .limits = {{"plain stores by as many threads",
+                      on_threads(w, threads,
+                                 [to = w.on(w.dest, w.peer), from = w.source](std::size_t t, long count) {
+                                   for (long i = 0; i < count; ++i) copy(to + t * kApart, from, 8);
+                                   full_fence();
+                                 })}},
           .operations = static_cast<double>(threads),
           .finish = [contexts] { destroy(contexts); }};
 }
@@ -71,12 +73,14 @@ Case get(World& w, std::size_t threads) {
   const Contexts contexts = make_contexts(threads);
   return {.loop = on_threads(w, threads,
                              [&w, contexts](std::size_t t, long count) {
-                               for (long i = 0; i < count; ++i) shmem_ctx_getmem(contexts[t], w.dest + t * kApart, w.source, 8, w.peer);
+                               for (long i = 0; i < count; ++i)
+                                 shmem_ctx_getmem(contexts[t], w.dest + t * kApart, w.source, 8, w.peer);
                              }),
-          .limits = {{"plain loads by as many threads", on_threads(w, threads,
-                                                                   [to = w.dest, from = w.on(w.source, w.peer)](std::size_t t, long count) {
-                                                                     for (long i = 0; i < count; ++i) copy(to + t * kApart, from, 8);
-                                                                   })}},
+          .limits = {{"plain loads by as many threads",
+                      on_threads(w, threads,
+                                 [to = w.dest, from = w.on(w.source, w.peer)](std::size_t t, long count) {
+                                   for (long i = 0; i < count; ++i) copy(to + t * kApart, from, 8);
+                                 })}},
           .operations = static_cast<double>(threads),
           .finish = [contexts] { destroy(contexts); }};
 }
@@ -89,11 +93,12 @@ Case atomic(World& w, std::size_t threads) {
                                for (long i = 0; i < count; ++i)
                                  use(shmem_ctx_uint64_atomic_fetch_add(contexts[t], word(w.dest, t), 1, w.peer));
                              }),
-          .limits = {{"atomic adds by as many threads", on_threads(w, threads,
-                                                                   [to = w.on(w.dest, w.peer), word](std::size_t t, long count) {
-                                                                     for (long i = 0; i < count; ++i)
-                                                                       use(__atomic_fetch_add(word(to, t), 1, __ATOMIC_SEQ_CST));
-                                                                   })}},
+          .limits = {{"atomic adds by as many threads",
+                      on_threads(w, threads,
+                                 [to = w.on(w.dest, w.peer), word](std::size_t t, long count) {
+                                   for (long i = 0; i < count; ++i)
+                                     use(__atomic_fetch_add(word(to, t), 1, __ATOMIC_SEQ_CST));
+                                 })}},
           .operations = static_cast<double>(threads),
           .finish = [contexts] { destroy(contexts); }};
 }
@@ -103,9 +108,12 @@ Case atomic(World& w, std::size_t threads) {
 std::vector<Test> thread_tests() {
   constexpr const char* kThreads = "threads";
   return {
-      {"thread-put", kThreads, Who::pe0, By::threads, Space::one, "ctx_putmem of 8 B, a context a thread; rate of all threads", put},
-      {"thread-get", kThreads, Who::pe0, By::threads, Space::one, "ctx_getmem of 8 B, a context a thread; rate of all threads", get},
-      {"thread-fetch_add", kThreads, Who::pe0, By::threads, Space::one, "ctx_atomic_fetch_add, a word and a context a thread; rate of all threads", atomic},
+      {"thread-put", kThreads, Who::pe0, By::threads, Space::one,
+       "ctx_putmem of 8 B, a context a thread; rate of all threads", put},
+      {"thread-get", kThreads, Who::pe0, By::threads, Space::one,
+       "ctx_getmem of 8 B, a context a thread; rate of all threads", get},
+      {"thread-fetch_add", kThreads, Who::pe0, By::threads, Space::one,
+       "ctx_atomic_fetch_add, a word and a context a thread; rate of all threads", atomic},
   };
 }
 

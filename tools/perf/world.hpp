@@ -28,32 +28,43 @@ class World {
 
   /// Meets all PEs by plain flags: a dissemination barrier, the least that a barrier can be.
   void meet();
-  void await(const std::uint64_t* word, std::uint64_t value) const { perf::await(word, value, patience); }
+  void await(const std::uint64_t* word, std::uint64_t value) const { perf::await(word, value, polling); }
 
   const Options& options;
   int me, n;
-  int peer;   // of a pair: the other one; this PE itself if there is none
-  int next;   // round the ring
-  int cpus;   // processors that this PE may use
+  int peer;           // of a pair: the other one; this PE itself if there is none
+  int next;           // round the ring
+  int cpus;           // processors that this PE may use
   cpu_set_t allowed;  // before it was pinned
   int thread_level;
-  std::uint32_t patience;  // polls of a plain wait before it yields
-  bool mapped = true;      // every PE's memory can be reached by pointers
+  Polling polling;     // of plain waits
+  bool mapped = true;  // every PE's memory can be reached by pointers
 
   std::size_t capacity;
   char* source;
   char* dest;
   std::uint64_t* table;  // null unless asked for
   std::size_t table_words;
-  Line* lines;           // see the names below
-  long* agreed;          // the runner's
-  double* times;         // the runner's: one a PE
+  Line* lines;    // see the names below
+  long* agreed;   // the runner's
+  double* times;  // the runner's: one a PE
 
-  enum LineNames { atomic_line, flag_line, signal_line, lock_line, raw_lock_line, tail_line, meet_line, kLines = meet_line + 16 };
+  enum LineNames {
+    atomic_line,
+    flag_line,
+    signal_line,
+    lock_line,
+    raw_lock_line,
+    tail_line,
+    meet_line,
+    kLines = meet_line + 16
+  };
   std::uint64_t* word(int line) const { return &lines[line].word; }
   std::uint64_t sequence = 0;  // of ping-pongs: rises alike on both sides
 
  private:
+  void choose_polling();
+
   static constexpr int kRounds = 16;
   std::uint64_t epoch_ = 0;
   std::uint64_t* partners_[kRounds] = {};  // the word that each round of a meeting writes
