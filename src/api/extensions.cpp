@@ -127,7 +127,7 @@ SHOAL_API_X void* shmemx_heap_align(shmemx_heap_t heap, size_t alignment, size_t
 
 SHOAL_API_X void shmemx_heap_free(shmemx_heap_t heap, void* ptr) {
   const HeapOf found = heap_of(heap, "shmemx_heap_free");
-  if (found.heap == nullptr) return;
+  if (found.heap == nullptr) job("shmemx_heap_free").fatal("shmemx_heap_free", "the heap is SHMEMX_HEAP_INVALID");
   found.heap->free(*found.team, ptr, "shmemx_heap_free");
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/life.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 
 #include "bootstrap/find.hpp"
 
@@ -13,20 +15,26 @@ namespace {
 
 constexpr unsigned kWaitToBeEndedUs = 500'000;  // a launcher takes a few milliseconds
 
-/// What stands in for a job before init and after finalize.
+/// What stands in for a job where there is none: `why` is what every call then says.
 class NoJob final : public Fatal {
  public:
-  constexpr NoJob() = default;
-  [[noreturn]] void fatal(const char* call, const std::string& what) const noexcept override {
+  explicit constexpr NoJob(const char* why) : why_(why) {}
+  [[noreturn]] void fatal(const char* call, const std::string&) const noexcept override {
     std::fflush(nullptr);
-    print_line(launched_as(process_environment), std::string(call) + ": " + what);
+    print_line(launched_as(process_environment), std::string(call) + ": " + why_);
     std::_Exit(1);
   }
+
+ private:
+  const char* why_;
 };
 
-constinit const NoJob no_job;
-const Domain kNoDomain{0, 0, nullptr, nullptr, {}, &no_job};
+constinit const NoJob kNoJob("called before shmem_init or after shmem_finalize");
+const Domain kNoDomain{0, 0, nullptr, nullptr, {}, &kNoJob};
 constinit const Context kNoContext(kNoDomain);
+constinit const NoJob kChild("called in a forked child, which is no PE: only the process that called shmem_init is");
+const Domain kChildDomain{0, 0, nullptr, nullptr, {}, &kChild};
+constinit const Context kChildContext(kChildDomain);
 
 void print_options(const Job& job) {
   std::string table = strf("Shoal %s, OpenSHMEM %d.%d", SHOAL_VERSION, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
@@ -49,10 +57,10 @@ void Life::start() {
   JobSetup setup;
   setup.options = Options::from(process_environment);
   Job::check(setup.options);
-  setup.bootstrap = find_bootstrap(process_environment);
-  const int me = setup.bootstrap->rank();
-  in_job_ = setup.bootstrap->size() > 1;
-  status_ = std::make_unique<StatusMapping>(StatusMapping::open(process_environment, setup.bootstrap->size()));
+  bootstrap_ = find_bootstrap(process_environment);
+  setup.bootstrap = bootstrap_.get();
+  const int me = bootstrap_->rank();
+  status_ = std::make_unique<StatusMapping>(StatusMapping::open(process_environment, bootstrap_->size()));
   StatusWriter(status_->record(me)).set(Phase::starting, "shmem_init", "");
   setup.status = status_.get();
   setup.static_data = true;
@@ -64,6 +72,7 @@ void Life::start() {
   if (!watches_exit_) {
     // on_exit, not atexit: a program that fails must not wait here for PEs that wait for it.
     watches_exit_ = ::on_exit([](int status, void*) { instance().end_of_program(status); }, nullptr) == 0;
+    ::pthread_atfork(nullptr, nullptr, after_fork_in_child);
   }
 }
 
@@ -75,6 +84,9 @@ std::unique_ptr<Life::Failure> Life::try_init(const char* call, int requested) {
   }
   try {
     start();
+  } catch (const std::bad_alloc&) {
+    return std::make_unique<Failure>(Failure{
+        Code::out_of_memory, std::string(call) + ": out of memory: raise the limits of this process (ulimit -d, -v) or lower SHMEM_SYMMETRIC_SIZE"});
   } catch (const Error& error) {
     return std::make_unique<Failure>(Failure{error.code(), std::string(call) + ": " + error.what()});
   } catch (const std::exception& error) {
@@ -88,6 +100,7 @@ std::unique_ptr<Life::Failure> Life::try_init(const char* call, int requested) {
 int Life::init(const char* call, int requested, int* provided) {
   if (const auto failure = try_init(call, requested)) {
     wait_to_be_ended(failure->code);
+    bootstrap_.reset();
     print_line(launched_as(process_environment), failure->text);
     return static_cast<int>(failure->code);
   }
@@ -99,24 +112,29 @@ void Life::init_or_exit(const char* call) {
   const auto failure = try_init(call, SHMEM_THREAD_SINGLE);
   if (failure == nullptr) return;
   wait_to_be_ended(failure->code);
-  std::fflush(nullptr);
   const int pe = launched_as(process_environment);
-  if (failure->code == Code::invalid_option && pe >= 0) try {
-      // The same mistake on all PEs: the launcher prints the first line only.
-      find_bootstrap(process_environment)->abort(1, strf("shoal: PE %d: %s", pe, failure->text.c_str()));
-    } catch (const Error&) {
-    }
+  // Often the same mistake on all PEs: the launcher prints the first line only, and ends the others.
+  try {
+    if (bootstrap_ == nullptr && pe >= 0) bootstrap_ = find_bootstrap(process_environment);
+    if (bootstrap_ != nullptr) bootstrap_->abort(1, (pe < 0 ? "shoal: " : strf("shoal: PE %d: ", pe)) + failure->text);
+  } catch (const Error&) {
+  }
+  std::fflush(nullptr);
   print_line(pe, failure->text);
   std::_Exit(1);
 }
 
 void Life::wait_to_be_ended(Code code) const {
-  if (in_job_ && code != Code::invalid_option) ::usleep(kWaitToBeEndedUs);
+  if (bootstrap_ != nullptr && bootstrap_->size() > 1 && code != Code::invalid_option) ::usleep(kWaitToBeEndedUs);
+}
+
+void Life::after_fork_in_child() {
+  if (instance().inits_ > 0) current = {&kChildContext, nullptr};
 }
 
 void Life::stop(bool program_ends) {
   StatusWriter status(status_->record(job_->me()));
-  status.set(Phase::leaving, "shmem_finalize", "");
+  status.set(Phase::leaving, "shmem_finalize", program_ends ? "at exit" : "");
   job_->stop();
   status.set(Phase::left, "", "");
   if (program_ends) {
@@ -127,6 +145,7 @@ void Life::stop(bool program_ends) {
   current = {&kNoContext, nullptr};
   job_.reset();
   status_.reset();
+  bootstrap_.reset();
 }
 
 void Life::leave(bool program_ends) {

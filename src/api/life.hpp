@@ -42,13 +42,15 @@ class Life final {
   void end_of_program(int status);
   /// When another PE died, its death is the news, not that this one misses it: the launcher says so and ends this process.
   void wait_to_be_ended(Code code) const;
+  /// A forked child is no PE: every call that it makes says so, instead of taking part in its parent's place.
+  static void after_fork_in_child();
 
   std::mutex mutex_;
   std::atomic<int> inits_{0};
   std::atomic<pid_t> pid_{0};  // a forked child is no PE: it must leave the job alone
   int thread_level_ = SHMEM_THREAD_SINGLE;
   bool watches_exit_ = false;
-  bool in_job_ = false;  // of several PEs, joined or joining
+  std::unique_ptr<Bootstrap> bootstrap_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<StatusMapping> status_;
 };

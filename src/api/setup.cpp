@@ -29,7 +29,10 @@ SHOAL_API(void, query_thread, (int* provided)) {
 
 SHOAL_API(void, query_initialized, (int* initialized)) { *initialized = Life::instance().initialized(); }
 
-SHOAL_API(void, global_exit, (int status)) { job("shmem_global_exit").global_exit(status); }
+SHOAL_API(void, global_exit, (int status)) {
+  // A process's status has eight bits: a failure must not become a success on the way.
+  job("shmem_global_exit").global_exit(status != 0 && (status & 0xff) == 0 ? 1 : status);
+}
 
 SHOAL_API(int, my_pe, (void)) {
   world().require("shmem_my_pe");

@@ -38,9 +38,9 @@ std::size_t span_of(std::ptrdiff_t stride, std::size_t block, std::size_t blocks
 }  // namespace
 
 char* Context::at_slow(const void* address, std::size_t bytes, int pe, const char* call) const noexcept {
-  if (n_pes_ == 0) fatal(call, "called before shmem_init or after shmem_finalize");
+  if (n_pes_ == 0) fatal(call, "");  // what stands in for the job says why there is none
   if (pe < 0 || pe >= n_pes_)
-    fatal(call, strf("PE %d is out of range: this %s has PEs 0 to %d", pe, world_ == nullptr ? "job" : "team", n_pes_ - 1));
+    fatal(call, strf("PE %d is out of range: this %s has PEs 0 to %d; pass one of them", pe, world_ == nullptr ? "job" : "team", n_pes_ - 1));
   if (bytes == 0) return nullptr;
   const auto where = reinterpret_cast<std::uintptr_t>(address);
   const Segment* segment = domain_->segments->find(where, bytes);
@@ -54,7 +54,7 @@ char* Context::at_slow(const void* address, std::size_t bytes, int pe, const cha
 }
 
 void Context::not_symmetric(const void* address, std::size_t bytes, const char* call) const noexcept {
-  if (n_pes_ == 0) fatal(call, "called before shmem_init or after shmem_finalize");
+  if (n_pes_ == 0) fatal(call, "");  // what stands in for the job says why there is none
   const char* how = domain_->segments->find(reinterpret_cast<std::uintptr_t>(address), 1) != nullptr
                         ? "runs past the end of symmetric memory"
                         : "is not symmetric memory";
@@ -64,7 +64,7 @@ void Context::not_symmetric(const void* address, std::size_t bytes, const char* 
 }
 
 void Context::misaligned(const void* address, std::size_t size, const char* call) const noexcept {
-  if (n_pes_ == 0) fatal(call, "called before shmem_init or after shmem_finalize");
+  if (n_pes_ == 0) fatal(call, "");  // what stands in for the job says why there is none
   fatal(call, strf("address %p is misaligned: this operation needs a multiple of %zu", address, size));
 }
 

@@ -47,7 +47,7 @@ std::unique_ptr<Job> Job::start(JobSetup setup) {
 }
 
 Job::Job(JobSetup setup)
-    : options_(std::move(setup.options)), bootstrap_(std::move(setup.bootstrap)),
+    : options_(std::move(setup.options)), bootstrap_(setup.bootstrap),
       log_(log_level(options_), bootstrap_->rank()), status_(setup.status) {
   domain_.me = bootstrap_->rank();
   domain_.n_pes = bootstrap_->size();
@@ -114,6 +114,8 @@ void Job::map_heap(const Mapping& mapping, std::size_t stride) {
 
 void Job::check(const Options& options) {
   log_level(options);
+  if (options.spin < -1)
+    throw Error(Code::invalid_option, strf("SHOAL_SPIN=\"%lld\" is not valid: expected -1 or a number of polls", static_cast<long long>(options.spin)));
   choose_barrier(options.barrier.c_str(), false);
   tune_collectives(options.reduce, options.kernels);
 }
@@ -144,8 +146,10 @@ void Job::build_communication(int processors) {
   for (int pe = 0; pe < domain_.n_pes; ++pe) all[static_cast<std::size_t>(pe)] = pe;
   team_space_.slots.take(0);
   team_space_.slots.take(1);
+  team_space_.slots.take(2);
   world_team_ = std::make_unique<Team>(team_space_, all, 0, 0);
   shared_team_ = std::make_unique<Team>(team_space_, all, 1, 0);
+  leaving_team_ = std::make_unique<Team>(team_space_, all, 2, 0);
   log_.debug("%d PEs on %d processors: barrier %s, %s kernels, %d polls before yielding; symmetric: %s", domain_.n_pes, processors,
              team_space_.barrier->name, coll_tuning_.kernels->name, spins, segments_.describe().c_str());
 }
@@ -157,7 +161,7 @@ std::uintptr_t Job::create_heap(Team& team, std::size_t bytes, std::size_t align
 
 void Job::stop() {
   world_->quiet();
-  world_team_->sync("shmem_finalize");
+  leaving_team_->sync("shmem_finalize");
   bootstrap_->leave();
 }
 

@@ -31,7 +31,7 @@ struct UserContext {
 
 /// What a job is started with. All PEs give the same options.
 struct JobSetup {
-  std::unique_ptr<Bootstrap> bootstrap;
+  Bootstrap* bootstrap = nullptr;   ///< outlives the job
   Options options;
   StatusMapping* status = nullptr;  ///< where to publish what this PE does; may be null
   bool static_data = false;         ///< move the program's variables, if it is linked against the library
@@ -84,7 +84,7 @@ class Job final : public Fatal {
   void build_communication(int processors);
 
   Options options_;
-  std::unique_ptr<Bootstrap> bootstrap_;
+  Bootstrap* const bootstrap_;
   Log log_;
   StatusMapping* status_;
 
@@ -99,6 +99,7 @@ class Job final : public Fatal {
   std::unique_ptr<PairSync> pair_sync_;
   TeamSpace team_space_;
   std::unique_ptr<Team> world_team_, shared_team_;
+  std::unique_ptr<Team> leaving_team_;  // everyone, to meet in finalize: nobody's barrier may pass for that meeting
   std::unique_ptr<SymmetricHeap> heap_;
   CollTuning coll_tuning_{};
   TeamTable teams_;

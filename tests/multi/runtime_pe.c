@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static long never, often, lock;
@@ -63,6 +64,19 @@ int main(int argc, char **argv) {
     shmem_long_atomic_inc(&often, shmem_my_pe());
     shmem_long_wait_until(&often, SHMEM_CMP_GE, 1);
     pthread_join(thread, NULL);
+  } else if (strcmp(mode, "exit0") == 0) {
+    if (shmem_my_pe() == 1) exit(0);
+    shmem_barrier_all();
+  } else if (strcmp(mode, "child") == 0) {
+    const pid_t child = fork();
+    if (child == 0) {
+      shmem_barrier_all();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    shmem_barrier_all();
+    printf("child ended with %d\n", WEXITSTATUS(status));
   } else if (strcmp(mode, "steal") == 0) {
     if (shmem_my_pe() == 0) shmem_set_lock(&lock);
     shmem_barrier_all();

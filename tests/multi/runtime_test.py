@@ -50,15 +50,27 @@ class Table(unittest.TestCase):
         return {int(pe): text for pe, text in re.findall(r"PE (\d+): (.*)", err)}
 
     def test_says_who_waits_in_finalize(self):
-        # PE 1's barrier is met by PE 0's entry into finalize; then PE 1 waits there for a barrier that PE 0 never enters.
         table = self.table("forgotten")
-        for pe in 0, 1:
-            self.assertIn("shmem_finalize", table[pe])
+        self.assertIn("shmem_finalize", table[0])
+        self.assertIn("shmem_barrier_all", table[1])
+
+    def test_says_who_waits_at_its_exit(self):
+        table = self.table("exit0")
+        self.assertIn("shmem_barrier_all", table[0])
+        self.assertIn("shmem_finalize", table[1])
 
     def test_says_what_a_second_thread_waits_for(self):
         table = self.table("second")
         for pe in 0, 1:
             self.assertRegex(table[pe], r"shmem_long_wait_until\(0x[0-9a-f]+, == -5\)")
+
+
+class Fork(unittest.TestCase):
+    def test_a_child_that_calls_the_library_is_told(self):
+        status, out, err = run("-n", "2", PE, "child")
+        self.assertEqual((status, out), (0, "child ended with 1\n" * 2))
+        for pe in 0, 1:
+            self.assertIn(f"shoal: PE {pe}: shmem_barrier_all: called in a forked child", err)
 
 
 class Locks(unittest.TestCase):

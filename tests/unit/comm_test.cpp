@@ -93,8 +93,9 @@ TEST(Wait, PublishesTheCallOnceItStopsSpinning) {
   StatusMapping status = StatusMapping::create(1);
   StatusWriter(status.record(0)).set(Phase::running, "", "");
   LocalWorld world(1);
+  const auto bootstrap = world.join(0);
   JobSetup setup;
-  setup.bootstrap = world.join(0);
+  setup.bootstrap = bootstrap.get();
   setup.options = options_with({"SHMEM_SYMMETRIC_SIZE=1m"});
   setup.status = &status;
   auto job = Job::start(std::move(setup));

@@ -49,8 +49,9 @@ TEST(Job, DifferentHeapSizesAreNamed) {
   std::vector<std::thread> pes;
   for (int pe = 0; pe < 2; ++pe)
     pes.emplace_back([&, pe] {
+      const auto bootstrap = world.join(pe);
       JobSetup setup;
-      setup.bootstrap = world.join(pe);
+      setup.bootstrap = bootstrap.get();
       setup.options = options_with({pe == 0 ? "SHMEM_SYMMETRIC_SIZE=1m" : "SHMEM_SYMMETRIC_SIZE=2m"});
       try {
         Job::start(std::move(setup));

@@ -36,7 +36,7 @@ SHARED_HEADERS = re.compile(r"shmem/(types|constants|begin|end|half)\.h$")
 MUTABLE_GLOBALS = {
     r"shoal::current$": "the job that the C interface works on",
     r"::(life|Life::instance)\(\)::\w+$": "what init made and finalize ends: the owner of that job",
-    r"::(no_job|kNoDomain)$": "constants that the loader or a constructor fills in: what stands in place of a job",
+    r"::k(NoJob|NoDomain|Child|ChildDomain)$": "constants that the loader or a constructor fills in: what stands in place of a job",
     r"shoal::page_bytes\(\)::bytes$": "a constant of the machine, asked for once",
     r"::attachment$": "the program's static data, of which a process has one",
     r"::(holding|control_memory|last_token)$": "what the handler that holds the threads must find; a process has one",

@@ -69,7 +69,7 @@ TEST(Team, SlotsRunOutOnAllAlikeAndAreReused) {
         EXPECT_EQ(ok, team != nullptr);
         if (ok) teams.push_back(std::move(team));
       }
-      EXPECT_EQ(teams.size(), static_cast<size_t>(kTeamSlots - 2));
+      EXPECT_EQ(teams.size(), static_cast<size_t>(kTeamSlots - 3));
       EXPECT_GE(teams.size(), 1024u);
       teams.back()->sync("test");
       for (auto& team : teams) team->sync("test");

@@ -35,8 +35,9 @@ inline void run_job(int n, std::vector<std::string> settings, const std::functio
   for (int pe = 0; pe < n; ++pe)
     pes.emplace_back([&, pe] {
       try {
+        const auto bootstrap = world.join(pe);
         JobSetup setup;
-        setup.bootstrap = world.join(pe);
+        setup.bootstrap = bootstrap.get();
         setup.options = options;
         auto job = Job::start(std::move(setup));
         body(*job);
