@@ -108,6 +108,7 @@ void accumulate(void* accumulator, const void* in, std::size_t count) noexcept {
 }
 
 void stream(void* dest, const void* source, std::size_t bytes) noexcept {
+  if (bytes == 0) return;
   auto* d = static_cast<char*>(dest);
   const auto* s = static_cast<const char*>(source);
 #if defined(__x86_64__)

@@ -2,12 +2,14 @@
 #include "memory/memory_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <limits>
 #include <string>
 
@@ -28,19 +30,38 @@ std::string limit_text(int resource) {
   return strf("%llu", static_cast<unsigned long long>(limit.rlim_cur));
 }
 
+/// ftruncate over the limit of file sizes raises SIGXFSZ besides failing, and nobody would read why the process ended.
+int set_size(int fd, off_t bytes) noexcept {
+  sigset_t over, before, pending;
+  ::sigemptyset(&over);
+  ::sigaddset(&over, SIGXFSZ);
+  ::pthread_sigmask(SIG_BLOCK, &over, &before);
+  ::sigpending(&pending);
+  const int result = ::ftruncate(fd, bytes);
+  const int error = errno;
+  // One that was pending already is the program's.
+  const timespec at_once{0, 0};
+  if (result != 0 && error == EFBIG && ::sigismember(&pending, SIGXFSZ) == 0) ::sigtimedwait(&over, nullptr, &at_once);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return result;
+}
+
 [[noreturn]] void fail_create(const char* label, std::size_t bytes, const char* call, int error) {
   const Code code =
       error == ENOMEM || error == EMFILE || error == ENFILE || error == EFBIG ? Code::out_of_memory : Code::system;
   throw Error(code,
-              strf("no memory file \"%s\" of %zu bytes: %s: %s (file size limit %s, open file limit %s)", label, bytes,
-                   call, std::strerror(error), limit_text(RLIMIT_FSIZE).c_str(), limit_text(RLIMIT_NOFILE).c_str()));
+              strf("no memory file \"%s\" of %zu bytes: %s: %s (file size limit %s, open file limit %s; lower "
+                   "SHMEM_SYMMETRIC_SIZE, or raise them with ulimit -f, ulimit -n)",
+                   label, bytes, call, std::strerror(error), limit_text(RLIMIT_FSIZE).c_str(),
+                   limit_text(RLIMIT_NOFILE).c_str()));
 }
 
 [[noreturn]] void fail_map(std::size_t bytes, std::size_t alignment, int error) {
   throw Error(
       error == ENOMEM ? Code::out_of_memory : Code::system,
-      strf("cannot map %zu bytes aligned to %zu: %s (address space limit %s; ask for less memory or raise it with "
-           "ulimit -v)",
+      strf("cannot map %zu bytes aligned to %zu: %s (address space limit %s; lower SHMEM_SYMMETRIC_SIZE, or raise it "
+           "with ulimit -v)",
            bytes, alignment, std::strerror(error), limit_text(RLIMIT_AS).c_str()));
 }
 
@@ -64,7 +85,7 @@ UniqueFd create_memory_file(const char* label, std::size_t bytes) {
   UniqueFd fd(::memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
   if (!fd && errno == EINVAL) fd.reset(::memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) fail_create(label, bytes, "memfd_create", errno);
-  if (::ftruncate(fd.get(), static_cast<off_t>(rounded)) != 0) fail_create(label, bytes, "ftruncate", errno);
+  if (set_size(fd.get(), static_cast<off_t>(rounded)) != 0) fail_create(label, bytes, "ftruncate", errno);
   if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     fail_create(label, bytes, "fcntl(F_ADD_SEALS)", errno);
   return fd;
