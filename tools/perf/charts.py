@@ -131,7 +131,7 @@ def curve_of(curve, x, y, y_text):
     return out
 
 
-BAR_WIDTH, BAR_LABEL, BAR_RIGHT, BAR_ROW = 960, 200, 330, 24
+BAR_WIDTH, BAR_LABEL, BAR_RIGHT, BAR_ROW, BAR_GAP = 1060, 180, 460, 22, 5
 
 
 def ratio_bars(title, rows):
@@ -139,12 +139,12 @@ def ratio_bars(title, rows):
     high = max([row["ratio"] for row in rows] + [3.0]) * 1.1
     low = min([row["ratio"] for row in rows] + [0.8]) / 1.1
     room = BAR_WIDTH - BAR_LABEL - BAR_RIGHT
-    height = BAR_ROW * len(rows) + 26
+    height = BAR_ROW * len(rows) + BAR_GAP * sum(row["first"] for row in rows) + 26
 
     def x(ratio):
         return BAR_LABEL + room * math.log(ratio / low) / math.log(high / low)
 
-    out = [f'<svg viewBox="0 0 {BAR_WIDTH} {height}" role="img" aria-label="{html.escape(title)}">']
+    out = [f'<svg class="bars" viewBox="0 0 {BAR_WIDTH} {height}" role="img" aria-label="{html.escape(title)}">']
     ticks = [2.0 ** power for power in range(-6, 14) if low <= 2.0 ** power <= high]
     every = max(1, math.ceil(len(ticks) / 8))
     for tick in ticks:
@@ -152,9 +152,11 @@ def ratio_bars(title, rows):
         out.append(f'<line class="{kind}" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="0" y2="{height - 22}"/>')
         if round(math.log2(tick)) % every == 0:
             out.append(f'<text class="tick" x="{x(tick):.1f}" y="{height - 7}" text-anchor="middle">×{short(tick)}</text>')
-    for index, row in enumerate(rows):
-        top = BAR_ROW * index
+    top = -BAR_ROW
+    for row in rows:
+        top += BAR_ROW
         if row["first"]:
+            top += BAR_GAP
             out.append(f'<text class="label" x="{BAR_LABEL - 10}" y="{top + 16}" text-anchor="end">{html.escape(row["label"])}</text>')
         start, end = sorted((x(1), x(row["ratio"])))
         out.append(f'<rect x="{start:.1f}" y="{top + 4}" width="{max(end - start, 2):.1f}" height="{BAR_ROW - 9}" rx="2" '

@@ -199,8 +199,8 @@ Options parse(const std::vector<std::string>& arguments) {
 std::vector<std::size_t> chosen_sizes(const Options& options) {
   if (!options.sizes.empty()) return options.sizes;
   if (options.quick && options.min_size == 0 && options.max_size == 0) return {8, 4096, 65536, 1u << 20};
-  const std::size_t low =
-      options.min_size != 0 ? options.min_size : std::min<std::size_t>(8, std::max<std::size_t>(options.max_size, 1));
+  const std::size_t usual = options.max_size != 0 ? std::min<std::size_t>(8, options.max_size) : 8;
+  const std::size_t low = options.min_size != 0 ? options.min_size : usual;
   const std::size_t high = options.max_size != 0 ? options.max_size : std::max<std::size_t>(4u << 20, low);
   std::vector<std::size_t> sizes;
   for (std::size_t size = low; size <= high; size *= 2) sizes.push_back(size);

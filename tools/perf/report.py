@@ -31,14 +31,14 @@ nav { margin: 14px 0; font-size: 14px; } nav a { margin-right: 14px; white-space
 @media (max-width: 720px) { .pair { grid-template-columns: 1fr; } }
 .scroll { overflow-x: auto; }
 svg { display: block; width: 100%; height: auto; font: 12px system-ui, sans-serif; }
-svg .grid { stroke: var(--grid); } svg .one { stroke: var(--one); stroke-width: 1.2; } svg .tick { fill: var(--dim); font-size: 11.5px; }
+svg.bars { min-width: 800px; } svg .grid { stroke: var(--grid); } svg .one { stroke: var(--one); stroke-width: 1.2; } svg .tick { fill: var(--dim); font-size: 11.5px; }
 svg .label { fill: var(--ink); font: 12.5px ui-monospace, monospace; } svg .value { fill: var(--dim); } svg .strong { fill: var(--ink); font-weight: 600; }
 svg .curve { fill: none; stroke-width: 2; stroke-linejoin: round; } svg .band { opacity: .16; }
 table { border-collapse: collapse; font-size: 13.5px; width: 100%; } th, td { padding: 3px 9px; text-align: right; white-space: nowrap; }
 th { color: var(--dim); font-weight: 600; border-bottom: 1px solid var(--line); } th:first-child, td:first-child, .left { text-align: left !important; }
 td.name { font-family: ui-monospace, monospace; }
 td.r0 { background: var(--r0); } td.r1 { background: var(--r1); } td.r2 { background: var(--r2); } td.r3 { background: var(--r3); } td.r4 { background: var(--r4); }
-.heat { font-size: 12px; } .heat th, .heat td { padding: 3px 3px; } .heat td { border: 2px solid var(--card); } .heat .noisy { color: var(--dim); font-style: italic; }
+.heat { font-size: 12px; width: auto; min-width: 50%; } .heat th, .heat td { padding: 3px 3px; } .heat td { border: 2px solid var(--card); } .heat .noisy { color: var(--dim); font-style: italic; }
 .heat td:first-child, .heat th:first-child { position: sticky; left: 0; background: var(--card); padding-right: 10px; }
 .key { display: inline-flex; gap: 18px; flex-wrap: wrap; font-size: 13.5px; color: var(--dim); margin: 4px 0; }
 .key svg { display: inline-block; width: 34px; height: 10px; vertical-align: middle; margin-right: 6px; }
@@ -92,8 +92,10 @@ def key_line(colour, name, dashed):
             f'{html.escape(name)}</span>')
 
 
-def key_of(runs):
-    if len(runs) == 1:
+def key_of(runs, curves):
+    if not curves:
+        lines = [key_line(run.colour, run.name, False) for run in runs]
+    elif len(runs) == 1:
         lines = [key_line(runs[0].colour, "measured; the band holds the middle half of the samples", False),
                  key_line("--limit", "limit measured in turn with it", True)]
     else:
@@ -226,7 +228,7 @@ def facts_table(run):
 
 def page(runs, title):
     groups = in_order(runs, lambda figure: figure["group"])
-    nav = "".join(f'<a href="#group-{html.escape(group)}">{html.escape(group)}</a>' for group in groups)
+    nav = " ".join(f'<a href="#group-{html.escape(group)}">{html.escape(group)}</a>' for group in groups)
     out = [f"<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{html.escape(title)}</title>"
            f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body><main>'
            f"<h1>{html.escape(title)}</h1><p class=\"dim\">What each operation costs, beside the plainest code that does the same through "
@@ -245,7 +247,7 @@ def page(runs, title):
         sized = [test for test in tests if any(figure["bytes"] is not None for run in runs for figure in run.of(test))]
         out.append(f'<h2 id="group-{html.escape(group)}">{html.escape(group)}</h2>')
         if sized or len(runs) > 1:
-            out.append(key_of(runs))
+            out.append(key_of(runs, bool(sized)))
         out.append(bars_card(runs, group, tests))
         out += [curves_card(runs, test) for test in sized]
     out.append("<h2>Everything</h2>")

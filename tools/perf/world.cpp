@@ -87,7 +87,6 @@ void World::choose_polling() {
     for (int pe = 0; pe < n; ++pe) shmem_long_p(agreed, best[1] < best[0], pe);
   shmem_barrier_all();
   polling.eager = kEager[*agreed];
-  std::fprintf(stderr, "paused %g eager %g\n", best[0] / 500 * 1e9, best[1] / 500 * 1e9);
   shmem_barrier_all();
 }
 
