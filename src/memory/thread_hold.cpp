@@ -39,7 +39,7 @@ struct ThreadHold::Entry {
   std::int32_t tid;       ///< 0: it has ended; another may have its number now
   std::int32_t status;    ///< of a watched thread: its /proc status file, open; -1 of one that got the signal
   std::uint32_t arrived;  ///< it is in the handler
-  std::uint32_t unused;
+  std::int32_t listed;    ///< its number in /proc, which may be that of another pid namespace than ours
   unsigned long long activity;  ///< of a watched thread: context switches when noted, or kAwake
 };
 
@@ -124,6 +124,26 @@ SHOAL_UNINSTRUMENTED unsigned long long number_after(const char* text, const cha
   }
 }
 
+/// The last number of the line, or 0.
+SHOAL_UNINSTRUMENTED int last_number_after(const char* text, const char* label) noexcept {
+  const char* at = value_of(text, label);
+  int value = 0;
+  for (; at != nullptr && *at != '\0' && *at != '\n'; ++at)
+    if (*at >= '0' && *at <= '9' && (at[-1] < '0' || at[-1] > '9')) value = number_in(at);
+  return value;
+}
+
+/// This thread's number in /proc.
+SHOAL_UNINSTRUMENTED int own_number() noexcept {
+  char path[64];
+  const long length = raw_syscall(SYS_readlinkat, static_cast<long>(AT_FDCWD), "/proc/thread-self", &path[0], sizeof path - 1);
+  if (length <= 0) return static_cast<int>(raw_syscall(SYS_gettid));
+  path[length] = '\0';
+  const char* name = path + length;
+  while (name > path && name[-1] != '/') --name;
+  return number_in(name);
+}
+
 /// False when the thread is gone.
 SHOAL_UNINSTRUMENTED bool read_status(int fd, char* text) noexcept {
   const long got = raw_syscall(SYS_pread64, static_cast<long>(fd), text, kStatusBytes - 1, 0L);
@@ -200,13 +220,17 @@ SHOAL_UNINSTRUMENTED ThreadHold::Failure ThreadHold::start() noexcept {
 SHOAL_UNINSTRUMENTED ThreadHold::Failure ThreadHold::meet(int tasks, int tid, bool& found_new) noexcept {
   const std::uint32_t place = control_->count;
   for (std::uint32_t i = 0; i < place; ++i)
-    if (control_->entries[i].tid == tid) return {};
+    if (control_->entries[i].listed == tid && control_->entries[i].tid != 0) return {};
   if (place == kMostThreads) return {Failure::too_many, tid, 0};
   const int status = open_status(tasks, tid);
   if (status == -ENOENT || status == -ESRCH) return {};  // gone already
   if (status < 0) return {Failure::no_proc, tid, status};
   Entry& entry = control_->entries[place];
+  entry.listed = tid;
   entry.tid = tid;
+  char text[kStatusBytes];
+  if (read_status(status, text))
+    if (const int ours = last_number_after(text, "NSpid:"); ours != 0) entry.tid = ours;
   entry.status = status;
   entry.arrived = 0;
   control_->count = place + 1;
@@ -236,14 +260,14 @@ SHOAL_UNINSTRUMENTED ThreadHold::Failure ThreadHold::signal_willing() noexcept {
     const long error =
         alive ? raw_syscall(SYS_rt_tgsigqueueinfo, pid, static_cast<long>(entry.tid), static_cast<long>(signal_), &info)
               : -ESRCH;
-    if (error != 0 && error != -ESRCH) return {Failure::no_delivery, entry.tid, error};
+    if (error != 0 && error != -ESRCH) return {Failure::no_delivery, entry.listed, error};
     if (error != 0) entry.tid = 0;  // gone
   }
   return {};
 }
 
 SHOAL_UNINSTRUMENTED ThreadHold::Failure ThreadHold::meet_all(int tasks, bool& found_new) noexcept {
-  const int self = static_cast<int>(raw_syscall(SYS_gettid));
+  const int self = own_number();
   found_new = false;
   raw_syscall(SYS_lseek, static_cast<long>(tasks), 0L, static_cast<long>(SEEK_SET));
   alignas(8) char list[4096];
@@ -270,7 +294,7 @@ SHOAL_UNINSTRUMENTED ThreadHold::Failure ThreadHold::wait_for_arrivals() noexcep
         entry.tid = 0;
         break;
       }
-      if (expired()) return {Failure::not_stopping, entry.tid, 0};
+      if (expired()) return {Failure::not_stopping, entry.listed, 0};
       sleep_a_poll();
     }
   }
@@ -401,7 +425,7 @@ std::string ThreadHold::describe_watched() const {
   std::string text;
   for (std::uint32_t i = 0; i < control_->count; ++i)
     if (control_->entries[i].status >= 0)
-      text += (text.empty() ? "" : ", ") + describe_thread(control_->entries[i].tid);
+      text += (text.empty() ? "" : ", ") + describe_thread(control_->entries[i].listed);
   return text;
 }
 
