@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -98,6 +99,21 @@ TEST(MemoryFile, DescriptorLimitIsNamed) {
     text = error.what();
   }
   EXPECT_NE(text.find("open file limit 0"), std::string::npos) << text;
+}
+
+TEST(MemoryFile, FileSizeLimitIsNamedAndItsSignalConsumed) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 8192;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &low), 0);
+  const std::string text = error_text([] { create_memory_file("heap", 1 << 20); });
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_NE(text.find("file size limit 8192"), std::string::npos) << text;
+  EXPECT_NE(text.find("SHMEM_SYMMETRIC_SIZE"), std::string::npos) << text;
+  sigset_t set;
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, nullptr, &set), 0);
+  EXPECT_EQ(::sigismember(&set, SIGXFSZ), 0);
 }
 
 TEST(Mapping, AddressesAreAlignedAsAsked) {
