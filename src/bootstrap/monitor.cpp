@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bootstrap/monitor.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -9,6 +10,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "base/error.hpp"
 
@@ -17,6 +20,7 @@ namespace {
 
 constexpr size_t kStack = 256u << 10;  // poll needs little; a program's thread-local data lives on this stack as well
 constexpr long kFlushNs = 150'000'000;
+constexpr int kLastThreadMs = 1000;  // between looks whether the program has threads left
 
 /// Starts a thread with all signals blocked. Returns 0 or an error number.
 int start_quiet_thread(pthread_t* thread, void* (*run)(void*), void* argument) noexcept {
@@ -32,6 +36,25 @@ int start_quiet_thread(pthread_t* thread, void* (*run)(void*), void* argument) n
   ::pthread_attr_destroy(&attributes);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return error;
+}
+
+/// Whether main has ended and the calling thread is the only one left. False where /proc does not tell.
+bool is_last_thread() noexcept {
+  const UniqueFd file(::open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
+  char text[1024];
+  const ssize_t n = file ? ::read(file.get(), text, sizeof text - 1) : -1;
+  if (n <= 0) return false;
+  text[n] = '\0';
+  const char* at = std::strrchr(text, ')');  // the name before may hold anything
+  if (at == nullptr || std::strncmp(at, ") Z ", 4) != 0) return false;
+  // From the third field on: the state, 16 more, then the number of threads, of which main, a zombie, is one.
+  long threads = 0;
+  return std::sscanf(at + 2, "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &threads) == 1 && threads == 2;
+}
+
+void* end_program(void* signals) {
+  ::pthread_sigmask(SIG_SETMASK, static_cast<const sigset_t*>(signals), nullptr);
+  std::exit(0);
 }
 
 void* flush_all(void*) {
@@ -62,6 +85,7 @@ void print_raw_line(const std::string& text) {
 Monitor::Monitor(int life_fd, Ends ends)
     : life_fd_(life_fd), ends_(ends), owner_(::getpid()), stop_(::eventfd(0, EFD_CLOEXEC)) {
   if (!stop_) throw_errno("eventfd");
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &signals_);
   const int error = start_quiet_thread(&thread_, run, this);
   if (error != 0) {
     errno = error;
@@ -77,9 +101,16 @@ Monitor::~Monitor() {
 }
 
 void* Monitor::run(void* argument) {
-  const auto* self = static_cast<const Monitor*>(argument);
+  auto* self = static_cast<Monitor*>(argument);
   pollfd fds[2] = {{self->stop_.get(), POLLIN, 0}, {self->life_fd_, POLLIN, 0}};
-  while (::poll(fds, 2, -1) < 0) {
+  int wait_ms = kLastThreadMs;
+  for (int ready; (ready = ::poll(fds, 2, wait_ms)) <= 0;) {
+    if (ready < 0 || !is_last_thread()) continue;
+    // On a thread with a stack of the usual size, since exit handlers are the program's; this one still watches.
+    wait_ms = -1;
+    pthread_t thread;
+    if (::pthread_create(&thread, nullptr, end_program, &self->signals_) != 0) end_program(&self->signals_);
+    ::pthread_detach(thread);
   }
   // POLLNVAL: the program closed the descriptor; then there is nothing left to watch.
   if (fds[0].revents != 0 || (fds[1].revents & POLLNVAL) != 0) return nullptr;

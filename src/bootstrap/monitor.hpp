@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread that sleeps on the job's life line: a pipe whose other end only the launcher holds. When that end closes, because
 // the launcher died or because it ends the job, this PE ends at once, whatever its other threads are doing.
+//
+// It also sees to it that it does not keep the process alive: when main has ended by pthread_exit and no thread of the program
+// is left, the process ends as it would without this thread, by exit(0).
 #pragma once
 #include <pthread.h>
+#include <signal.h>
 #include <sys/types.h>
 
 #include <string>
@@ -28,6 +32,7 @@ class Monitor final {
   const Ends ends_;
   const pid_t owner_;
   UniqueFd stop_;
+  sigset_t signals_;  // blocked in the thread that made this one
   pthread_t thread_;
 };
 

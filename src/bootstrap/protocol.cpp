@@ -15,6 +15,7 @@ const char* name_of(Type type) {
     case Type::barrier: return "barrier";
     case Type::leave: return "leave";
     case Type::abort: return "abort";
+    case Type::exiting: return "exiting";
     case Type::welcome: return "welcome";
     case Type::gathered: return "gathered";
     case Type::released: return "released";

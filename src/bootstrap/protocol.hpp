@@ -14,9 +14,10 @@
 //   barrier    nothing                   released, when all PEs have asked
 //   leave      nothing                   goodbye, when all PEs have asked; the session is over, a new hello may follow
 //   abort      i32 status, text          none: the launcher ends the job
+//   exiting    i32 status                none: the process is about to exit without leave
 //   (error: i32 Code, text. The request was refused.)
 //
-// A PE has at most one unanswered request; abort may follow it. All PEs must ask for the same thing at the same time.
+// A PE has at most one unanswered request; abort or exiting may follow it. All PEs must ask for the same thing at the same time.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +35,7 @@ inline constexpr std::uint32_t kMaxReply = 256u << 20;
 inline constexpr std::uint32_t kMaxReason = 64u << 10;
 
 enum class Type : std::uint32_t {
-  hello = 1, allgather, barrier, leave, abort,
+  hello = 1, allgather, barrier, leave, abort, exiting,
   welcome = 17, gathered, released, goodbye, error,
 };
 const char* name_of(Type type);
@@ -53,7 +54,7 @@ using Bytes = std::vector<std::byte>;
 
 /// A whole frame, ready to be sent. @throws Error{invalid_argument} when the payload is longer than `limit`
 Bytes make_frame(Type type, std::span<const std::byte> payload, std::uint32_t limit);
-/// The frames `abort` and `error`: a number, then text (cut at kMaxReason).
+/// The frames `abort`, `exiting` and `error`: a number, then text (cut at kMaxReason).
 Bytes make_text_frame(Type type, std::int32_t number, const std::string& text);
 struct NumberedText {
   std::int32_t number;

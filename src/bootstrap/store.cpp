@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bootstrap/store.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -29,12 +33,31 @@ constexpr std::uint64_t kSendLockNs = 200'000'000;     // how long abort waits f
 constexpr int kToBeKilledMs = 2000;                    // how long abort waits for the launcher to end this process
 constexpr const char* kGone = "the launcher (shoalrun) has gone away; the job cannot go on";
 
+constexpr const char* kTwoAtOnce = "do two processes of this PE use the launcher's channel at once? Only one program of a PE can be in "
+                                   "the job at a time: let a script run them in turn";
+
+class StoreBootstrap;
+// Whose session the exit handler tells the launcher the end of: the last one's. Mutable, as an exception to the rule, because
+// an exit handler cannot be taken back.
+constinit std::atomic<StoreBootstrap*> in_session{nullptr};
+
 class StoreBootstrap final : public Bootstrap {
  public:
   StoreBootstrap(int fd, int rank, int size, int life_fd) : fd_(fd), rank_(rank), size_(size), life_fd_(life_fd) {
     check_channel();
-    hello();
+    claim_channel();
+    try {
+      hello();
+    } catch (const Error&) {
+      end_session();
+      throw;
+    }
+    in_session.store(this, std::memory_order_release);
+    // A script that started this process need not pass its status on.
+    static const bool told_at_exit = ::on_exit([](int status, void*) { tell_exit(status); }, nullptr) == 0;
+    static_cast<void>(told_at_exit);
   }
+  ~StoreBootstrap() override { end_session(); }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
@@ -44,6 +67,7 @@ class StoreBootstrap final : public Bootstrap {
   void barrier() override { request(Type::barrier, {}, Type::released); }
   void leave() override {
     request(Type::leave, {}, Type::goodbye);
+    end_session();
     monitor_.reset();
   }
   void watch() override {
@@ -52,7 +76,11 @@ class StoreBootstrap final : public Bootstrap {
   [[noreturn]] void abort(int status, const std::string& why) override;
 
  private:
+  static void tell_exit(int status) noexcept;
+  void end_session() noexcept;
   void check_channel();
+  void claim_channel();
+  bool lock_channel(short how, flock& lock) const noexcept;
   void check_still_ours() const;
   void hello();
   Frame request(Type type, std::span<const std::byte> payload, Type answer);
@@ -65,6 +93,7 @@ class StoreBootstrap final : public Bootstrap {
   const pid_t owner_ = ::getpid();
   dev_t device_ = 0;  // with inode_: which socket fd_ named at hello
   ino_t inode_ = 0;
+  bool claimed_ = false;  // the lock is ours
   std::mutex sending_;  // a frame is sent whole; abort comes from any thread
   std::unique_ptr<Monitor> monitor_;
 };
@@ -83,6 +112,52 @@ void StoreBootstrap::check_channel() {
                                      "between shoalrun and this program closed it and opened something else", fd_));
   device_ = s.st_dev;
   inode_ = s.st_ino;
+}
+
+/// A lock on the channel, which all processes of this PE inherit: it belongs to one process and goes with it.
+bool StoreBootstrap::lock_channel(short how, flock& lock) const noexcept {
+  lock = {};
+  lock.l_type = how;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  return ::fcntl(fd_, F_SETLK, &lock) == 0;
+}
+
+/// Two that read answers from one channel would get each other's. Where the kernel has no locks for sockets, the launcher's
+/// refusal has to do.
+void StoreBootstrap::claim_channel() {
+  flock lock;
+  claimed_ = lock_channel(F_WRLCK, lock);
+  if (claimed_ || (errno != EAGAIN && errno != EACCES)) return;
+  ::fcntl(fd_, F_GETLK, &lock);
+  throw Error(Code::launcher, strf("another process is PE %d already%s, and two of a PE cannot use the launcher's channel at once: "
+                                   "let a script run them in turn",
+                                   rank_, lock.l_type == F_WRLCK ? strf(" (pid %d)", static_cast<int>(lock.l_pid)).c_str() : ""));
+}
+
+void StoreBootstrap::end_session() noexcept {
+  StoreBootstrap* self = this;
+  in_session.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
+  if (!std::exchange(claimed_, false)) return;
+  try {
+    flock lock;
+    check_still_ours();
+    lock_channel(F_UNLCK, lock);
+  } catch (const std::exception&) {
+    // Then the lock is not ours, or went with the descriptor.
+  }
+}
+
+void StoreBootstrap::tell_exit(int status) noexcept {
+  StoreBootstrap* const self = in_session.load(std::memory_order_acquire);
+  if (self == nullptr || !self->sending_.try_lock()) return;
+  try {
+    self->check_still_ours();
+    self->send_all(store::make_text_frame(Type::exiting, status, ""));
+  } catch (const std::exception&) {
+    // A forked child, or nobody listens.
+  }
+  self->sending_.unlock();
 }
 
 /// A program that closes all descriptors and opens its own must not find our frames in its files.
@@ -107,7 +182,7 @@ void StoreBootstrap::hello() {
                                      fd_, static_cast<int>(kWelcomeNs / 1'000'000'000)));
   const Frame frame = receive();
   if (frame.type != Type::welcome)
-    throw Error(Code::launcher, strf("the launcher answered hello with %s", store::name_of(frame.type)));
+    throw Error(Code::launcher, strf("the launcher answered hello with %s: %s", store::name_of(frame.type), kTwoAtOnce));
 }
 
 Frame StoreBootstrap::request(Type type, std::span<const std::byte> payload, Type answer) {
@@ -119,8 +194,8 @@ Frame StoreBootstrap::request(Type type, std::span<const std::byte> payload, Typ
   }
   Frame frame = receive();
   if (frame.type != answer)
-    throw Error(Code::launcher, strf("malformed frame: the launcher answered %s with %s (type %u)", store::name_of(type),
-                                     store::name_of(frame.type), static_cast<unsigned>(frame.type)));
+    throw Error(Code::launcher, strf("malformed frame: the launcher answered %s with %s (type %u): %s", store::name_of(type),
+                                     store::name_of(frame.type), static_cast<unsigned>(frame.type), kTwoAtOnce));
   return frame;
 }
 

@@ -39,6 +39,10 @@ void StoreServer::take(int pe, Frame frame) {
       events_.push_back({Event::Kind::aborted, pe, reason.number, std::move(reason.text)});
       return;
     }
+    case Type::exiting:
+      if (clients_[static_cast<size_t>(pe)].state == State::joined)
+        events_.push_back({Event::Kind::exiting, pe, store::read_text(frame.payload).number});
+      return;
     default:
       return break_off(pe, strf("malformed frame: type %u, length %zu", static_cast<unsigned>(frame.type), frame.payload.size()));
   }

@@ -19,6 +19,7 @@ class StoreServer final {
       joined,   ///< a process of this PE said hello
       left,     ///< the session is over, in order, for all PEs
       aborted,  ///< the job is to end with `status`; `text` is the line to print, or empty
+      exiting,  ///< the process in the session is about to exit with `status`, without leave
       broken,   ///< `text` says what this PE sent that makes no sense; it is no longer listened to
     } kind;
     int pe;

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <thread>
 
 #include "base/clock.hpp"
 
@@ -130,6 +133,31 @@ TEST(Monitor, EndsTheWholeProcessGroup) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
   pollfd closed{held.read_end.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&closed, 1, 10'000), 1) << "the grandchild lives on";
+}
+
+TEST(Monitor, DoesNotKeepAliveAProcessWhoseLastThreadHasEnded) {
+  Pipe life, output;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    static int fd;
+    static Monitor* monitor;
+    fd = output.write_end.get();
+    monitor = new Monitor(life.read_end.get(), Monitor::Ends::process);
+    std::atexit([] {
+      delete monitor;
+      [[maybe_unused]] const ssize_t n = ::write(fd, "exit handler", 12);
+      ::_exit(6);  // the test program's own handlers are none of this process's business
+    });
+    std::thread([] {
+      ::poll(nullptr, 0, 1500);  // the monitor looks meanwhile, and main has ended
+      [[maybe_unused]] const ssize_t n = ::write(fd, "thread, ", 8);
+    }).detach();
+    ::syscall(SYS_exit, 0);  // this thread; the test framework would catch what pthread_exit throws
+  }
+  output.write_end.reset();
+  const int status = wait_for(pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 6) << status;
+  EXPECT_EQ(read_all(output.read_end.get()), "thread, exit handler");
 }
 
 TEST(Monitor, AForkedChildHasNoneAndEndsNormally) {

@@ -210,5 +210,38 @@ TEST(Store, AForkedChildIsNoPe) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+TEST(Store, AnExitInTheMiddleOfASessionIsToldWithItsStatus) {
+  TestLauncher launcher(1);
+  std::fflush(nullptr);
+  const int status = fork_and_serve(launcher, [&] {
+    make_store_bootstrap(launcher.fd(0), 0, 1).release();  // as a job's is, when the program exits
+    std::exit(3);
+  });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
+  ASSERT_EQ(launcher.events().size(), 2u);
+  EXPECT_EQ(launcher.events()[1].kind, StoreServer::Event::Kind::exiting);
+  EXPECT_EQ(launcher.events()[1].status, 3);
+}
+
+TEST(Store, TheChannelBelongsToOneProcessUntilItLeaves) {
+  TestLauncher launcher(1);
+  const int status = fork_and_serve(launcher, [&] {
+    const auto in_child = [&](const std::function<bool()>& holds) {
+      const pid_t child = ::fork();
+      if (child == 0) ::_exit(holds() ? 0 : 1);
+      int child_status = -1;
+      ::waitpid(child, &child_status, 0);
+      return child_status == 0;
+    };
+    const auto bootstrap = make_store_bootstrap(launcher.fd(0), 0, 1);
+    const std::string text = strf("another process is PE 0 already (pid %d)", static_cast<int>(::getpid()));
+    if (!in_child([&] { return error_of([&] { make_store_bootstrap(launcher.fd(0), 0, 1); }).find(text) == 0; })) ::_exit(1);
+    bootstrap->barrier();
+    bootstrap->leave();
+    ::_exit(in_child([&] { return make_store_bootstrap(launcher.fd(0), 0, 1)->leave(), true; }) ? 0 : 2);
+  });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
 }  // namespace
 }  // namespace shoal
