@@ -12,6 +12,9 @@ import unittest
 from launcher_support import PE, PROMPT, SHELL, LauncherTest, eventually, processes_with
 
 
+QUIET = "exec 3>&2 2>/dev/null;"  # the shell's own line about a killed program is not what is looked at
+
+
 class Failure(LauncherTest):
     def assert_dies(self, arguments, status, pattern, n=3):
         run = self.run_job("-n", str(n), *arguments)
@@ -50,7 +53,35 @@ class Failure(LauncherTest):
         run = self.run_job("-n", "3", SHELL, "-c", f"exec 3>&2 2>/dev/null; {PE} hello barrier 1:kill:9 wait 2>&3; exit $?")
         self.assertEqual(run.status, 137, run)
         self.assert_one_line(run, r"PE 1 .*(was killed by|128 \+) signal 9")
-        self.assert_dies([SHELL, "-c", f"{PE} hello barrier 1:exit:3 wait; sleep 1000"], 1, "PE 1 .* ended while computing without shmem_finalize")
+        self.assert_dies([SHELL, "-c", f"{QUIET} {PE} hello barrier 1:exitnow:3 wait 2>&3; sleep 1000"], 3, r"PE 1 .* exited with status 3 while computing")
+
+    def test_how_a_program_under_a_script_ended_is_never_taken_from_the_scripts_status(self):
+        # Only since Linux 6.15 does the kernel tell others than the parent.
+        told = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups())) >= (6, 15)
+        unknown = "PE 1 .* ended while computing without shmem_finalize; how, only the process that started it was told"
+        for end, status, text in (("kill:9", 137, "PE 1 .* was killed by signal 9"), ("exit:3", 3, "PE 1 .* exited with status 3 while computing")):
+            for rest in ("true", "sleep 1000"):
+                run = self.run_job("-n", "3", SHELL, "-c", f"{QUIET} {PE} hello barrier 1:{end} wait 2>&3; {rest}")
+                self.assertNotIn("exited with status 0", run.err)
+                self.assertEqual(run.status, status if told or run.status != 1 else 1, run)
+                self.assert_one_line(run, text if run.status == status else unknown)
+
+    def test_a_program_that_became_a_daemon_and_dies_ends_the_job(self):
+        self.assert_dies([PE, "daemon", "hello", "barrier", "1:kill:9", "wait"], 137, "PE 1 .* was killed by signal 9 .* while computing; the other")
+        self.assert_dies([PE, "daemon", "hello", "barrier", "1:exit:4", "wait"], 4, "PE 1 .* exited with status 4 while computing; the other")
+        self.assert_dies([PE, "daemon", "hello", "barrier", "1:exit:0", "wait"], 1, "PE 1 .* exited with status 0 while computing without shmem_finalize")
+        self.assert_dies([SHELL, "-c", f"{PE} hello barrier 1:kill:9 wait & true"], 137, "PE 1 .* was killed by signal 9")
+
+    def test_what_a_pe_leaves_running_has_5_seconds_to_join(self):
+        run = self.run_job("-n", "2", SHELL, "-c", f"[ $SHOAL_PE = 0 ] && exec {PE} hello barrier; sleep 1000 & exit 0")
+        self.assertEqual(run.status, 1, run)
+        self.assert_one_line(run, "PE 1 .* exited with status 0 before shmem_init, which other PEs have called; what it left running has not called it either")
+        self.assertGreater(run.seconds, 4.5, run)
+
+    def test_a_low_limit_of_file_sizes_is_told(self):
+        run = self.run_job("-n", "2", "/bin/true", preexec_fn=lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_FSIZE, (0, 0)))
+        self.assertEqual(run.status, 1, run)
+        self.assert_one_line(run, "^shoalrun: the limit of file sizes, 0 bytes, is too low for a job of 2 PEs, .*ulimit -f$")
 
     def test_abort_prints_its_line_once_and_gives_its_status(self):
         self.assert_dies([PE, "hello", "barrier", "1:abort:6:shoal: PE 1: the reason", "wait"], 6, "^shoal: PE 1: the reason$")
@@ -122,6 +153,16 @@ class DeadLauncher(LauncherTest):
         os.kill(job, signal.SIGSTOP)
         os.kill(job, signal.SIGKILL)
         os.kill(process.pid, signal.SIGKILL)
+        self.finish(process)
+        self.assert_all_gone()
+
+    def test_killing_the_outer_process_while_the_inner_is_stopped_ends_the_pes(self):
+        process = self.start("-n", "2", PE, "hello", "watch", "barrier", "spin")
+        self.pids(2)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+            job = int(file.read().split()[0])
+        os.kill(job, signal.SIGSTOP)
+        process.kill()
         self.finish(process)
         self.assert_all_gone()
 

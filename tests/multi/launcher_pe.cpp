@@ -3,6 +3,8 @@
 //
 //   launcher_pe hello barrier 1:kill:9 wait        "1:" in front: only PE 1 does it
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +51,10 @@ class Pe final {
     else if (verb == "watch") bootstrap_->watch();
     else if (verb == "abort") abort(value);
     else if (verb == "exit") ::_exit(std::atoi(value.c_str()));
+    else if (verb == "exitnow") std::exit(std::atoi(value.c_str()));
+    else if (verb == "threadexit") ::pthread_exit(nullptr);
+    else if (verb == "daemon") become_daemon();
+    else if (verb == "pause") ::poll(nullptr, 0, std::atoi(value.c_str()));
     else if (verb == "kill") ::raise(std::atoi(value.c_str()));
     else if (verb == "print") std::fputs(value.c_str(), stdout);
     else if (verb == "say") std::printf("%s\n", value.c_str()), std::fflush(stdout);
@@ -113,6 +119,11 @@ class Pe final {
       if (::waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 6)
         throw Error(Code::system, strf("the child ended with wait status %d", status));
     }
+  }
+  /// Goes on in a child, in a session of its own; the process that the launcher started ends.
+  void become_daemon() {
+    if (::fork() != 0) ::_exit(0);
+    ::setsid();
   }
   /// A process in a session of its own, whose parent is gone.
   void orphan() {

@@ -55,6 +55,7 @@ class PlainPrograms(LauncherTest):
         run = self.run_job("-n", "2", SHELL, "-c", "sleep 1000 & setsid sleep 1000 & exit 0")
         self.assertEqual(run.status, 0, run)
         self.assertLess(run.seconds, PROMPT, run)
+        self.assert_one_line(run, r"^shoalrun: all PEs have ended; what they left in the background is ended too: (sleep \(pid \d+\)(, )?){4}$")
 
     def test_binding_gives_each_pe_its_core(self):
         cores = sorted(os.sched_getaffinity(0))
@@ -217,6 +218,45 @@ class Output(LauncherTest):
         os.close(outer)
         self.assertEqual((run.status, run.out), (0, "typed line\n"), run)
 
+    def test_a_job_stopped_from_the_terminal_takes_no_input_and_obeys_bg_and_kill(self):
+        outer, inner = pty.openpty()
+        shell = subprocess.Popen([SHELL, "--norc", "--noprofile", "-i"], stdin=inner, stdout=inner, stderr=inner, start_new_session=True,
+                                 env=dict(self.environment, PS1="", TERM="dumb"),
+                                 preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0))
+        os.close(inner)
+        os.set_blocking(outer, False)
+        seen = b""
+
+        def type_and_see(text, pattern):
+            nonlocal seen
+            seen = b""
+            os.write(outer, text)
+
+            def look():
+                nonlocal seen
+                try:
+                    seen += os.read(outer, 65536)
+                except OSError:
+                    pass
+                return re.search(pattern, seen)
+
+            self.assertTrue(eventually(look), (text, pattern, seen))
+
+        type_and_see(f"{SHOALRUN} -n 2 {SHELL} -c 'echo re''ady; sleep 1000'\n".encode(), rb"ready\r\nready")
+        type_and_see(b"\x1a", rb"Stopped")
+        type_and_see(b"echo se''en\n", rb"\nseen")
+        type_and_see(b"bg\n", rb"sleep 1000' &")
+        type_and_see(b"echo ag''ain; jobs\n", rb"\nagain\r\n.*Running")
+        type_and_see(b"kill %1; wait; echo wa''ited\n", rb"\nwaited")
+        os.write(outer, b"exit\n")
+        try:
+            shell.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            shell.kill()
+            raise
+        finally:
+            os.close(outer)
+
 
 class Sessions(LauncherTest):
     def test_pes_find_each_other_and_leave(self):
@@ -231,6 +271,38 @@ class Sessions(LauncherTest):
     def test_several_programs_in_turn_under_one_pe(self):
         run = self.run_job("-n", "3", SHELL, "-c", f"{PE} sessions:2 && {PE} hello allgather leave && {PE} sessions:3")
         self.assertEqual((run.status, run.err), (0, ""), run)
+
+    def test_a_pe_that_becomes_a_daemon_is_waited_for(self):
+        acts = "hello barrier pause:700 leave pause:700 say:result"
+        background = f"{PE} {acts} &"
+        for program in ([PE, "daemon", *acts.split()], [SHELL, "-c", background], [SHELL, "-c", f"setsid {background}"]):
+            run = self.run_job("-n", "2", "--tag-output", *program)
+            self.assertEqual((run.status, sorted(run.out.splitlines()), run.err), (0, ["[0] result", "[1] result"], ""), run)
+        run = self.run_job("-n", "2", PE, "daemon", "hello", "barrier", "leave", "1:exit:4")
+        self.assertEqual((run.status, run.err), (4, ""), run)
+        run = self.run_job("--timeout", "1", "-n", "2", PE, "daemon", "hello", "barrier", "wait")
+        self.assertEqual(run.status, 3, run)
+        self.assertRegex(run.err, r"PE 1: in shmem_int_wait_until")
+
+    def test_a_signal_reaches_a_pe_that_became_a_daemon(self):
+        process = self.start_and_await(2, "daemon", "hello", "barrier", "say:ready", "wait")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.finish(process).status, 143)
+
+    def test_a_pe_whose_last_thread_ends_exits_with_0(self):
+        run = self.run_job("-n", "2", PE, "hello", "watch", "barrier", "leave", "threadexit")
+        self.assertEqual((run.status, run.err), (0, ""), run)
+        run = self.run_job("-n", "2", PE, "hello", "watch", "barrier", "0:threadexit", "wait")
+        self.assertEqual(run.status, 1, run)  # the monitor does not keep it alive; exit(0) alone does not leave here
+        self.assert_one_line(run, "PE 0 .* exited with status 0 while computing without shmem_finalize")
+
+    def test_two_programs_of_a_pe_at_once_are_told_apart(self):
+        for _ in range(5):
+            run = self.run_job("-n", "2", SHELL, "-c", f"{PE} hello barrier pause:300 leave & {PE} hello barrier pause:300 leave; wait")
+            lines = run.err.splitlines()
+            self.assertEqual(len(lines), 2, run)
+            for line in lines:
+                self.assertRegex(line, r"another process is PE [01] already \(pid \d+\), and two of a PE cannot use the launcher's channel at once")
 
     def test_forked_children_may_exit_and_execute(self):
         self.environment["ASAN_OPTIONS"] = "detect_leaks=0"  # its leak detector wonders where the child's threads are

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,12 @@ pid_t parent_of(pid_t pid) {
   const size_t close = line.rfind(')');
   if (close == std::string::npos || close + 4 > line.size()) return -1;
   return std::atoi(line.c_str() + close + 4);
+}
+
+/// This process's number in /proc: not getpid() when that is mounted for another pid namespace.
+pid_t own_number() {
+  char name[32] = "";
+  return ::readlink("/proc/self", name, sizeof name - 1) > 0 ? std::atoi(name) : ::getpid();
 }
 
 /// Kills and reaps children, and those that they leave to us, until there are none.
@@ -83,7 +90,7 @@ int run_guarded(const std::function<int(int guard_fd)>& body) {
   // An ignored SIGCHLD, inherited from whoever started us, would hide how the children ended.
   ::signal(SIGCHLD, SIG_DFL);
   sigset_t blocked = signals;
-  ::sigaddset(&blocked, SIGPIPE);  // a reader that is gone is seen by write's error
+  for (const int signal : kToldByErrors) ::sigaddset(&blocked, signal);
   ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // not inherited: each of the two processes asks for itself
   int ends[2];
@@ -94,6 +101,7 @@ int run_guarded(const std::function<int(int guard_fd)>& body) {
   if (job == 0) {
     write_end.reset();
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    ::prctl(PR_SET_PDEATHSIG, SIGCONT);  // stopped, it could not see that the pipe has closed
     std::exit(body(read_end.get()));
   }
   read_end.reset();
@@ -103,16 +111,27 @@ int run_guarded(const std::function<int(int guard_fd)>& body) {
   return guard(job, signals);
 }
 
-void kill_children() {
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
   DIR* proc = ::opendir("/proc");
-  if (proc == nullptr) return;
-  const pid_t self = ::getpid();
+  if (proc == nullptr) return found;
+  const pid_t self = own_number();
   while (const dirent* entry = ::readdir(proc)) {
     const pid_t pid = std::atoi(entry->d_name);
-    if (pid <= 0 || parent_of(pid) != self) continue;
-    ::kill(pid, SIGKILL);
+    if (pid > 0 && parent_of(pid) == self) found.push_back(pid);
   }
   ::closedir(proc);
+  return found;
+}
+
+void kill_children() {
+  const pid_t self = own_number();
+  for (const pid_t child : children()) {
+    // Its folder in /proc stands for the process itself, whatever its number is here.
+    const UniqueFd process(::open(("/proc/" + std::to_string(child)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!process || parent_of(child) != self) continue;
+    if (::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) != 0 && self == ::getpid()) ::kill(child, SIGKILL);
+  }
 }
 
 }  // namespace shoal::run

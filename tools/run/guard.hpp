@@ -6,16 +6,23 @@
 #include <signal.h>
 
 #include <functional>
+#include <vector>
 
 namespace shoal::run {
+
+/// Blocked in shoalrun, so that the system call's own error tells: a reader that is gone, a limit of file sizes, and a
+/// terminal that belongs to another process group (reading it fails, writing to it goes through).
+inline constexpr int kToldByErrors[] = {SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU};
 
 /// The signals that shoalrun handles, SIGCHLD among them; less those that it was started with ignored (nohup).
 sigset_t handled_signals();
 
 /// Runs `body` in a child, with the pipe's end, whose closing says that the guard is gone, as argument and handled_signals()
-/// blocked; forwards signals to it. Returns the exit status for this process.
+/// and kToldByErrors blocked; forwards signals to it. Returns the exit status for this process.
 int run_guarded(const std::function<int(int guard_fd)>& body);
 
+/// The children of this process, by their numbers in /proc, which may be those of another pid namespace than ours.
+std::vector<pid_t> children();
 /// Kills every child of this process. What they leave behind becomes its child in turn: to be called until there is none.
 void kill_children();
 

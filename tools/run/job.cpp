@@ -34,6 +34,9 @@ void pipe_ends(UniqueFd& read_end, UniqueFd& write_end) {
   write_end.reset(ends[1]);
 }
 
+/// Whether the terminal that is standard input is ours to read.
+bool in_foreground() { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
+
 void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 UniqueFd open_null() {
@@ -51,13 +54,13 @@ Job::Job(const Settings& settings, const std::string& program, int guard_fd)
   signal_fd_.reset(::signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signal_fd_) throw_errno("signalfd");
   sigset_t unblocked = signals_;
-  ::sigaddset(&unblocked, SIGPIPE);
+  for (const int signal : kToldByErrors) ::sigaddset(&unblocked, signal);
   spawner_ = std::make_unique<Spawner>(settings_, program_, unblocked, raise_file_limit());
 }
 
 int Job::run() {
   start_all();
-  while (running_ > 0 || children_left_) {
+  while (running_ > 0 || children_left_ || (!ending() && any_session())) {
     wait_and_handle();
     reap();
     judge();
@@ -154,14 +157,14 @@ void Job::wait_and_handle() {
     Pe& one = at(pe);
     if (one.channel)
       watch(one.channel.get(), static_cast<short>(POLLIN | (server_.pending(pe).empty() ? 0 : POLLOUT)), Source::channel, pe);
-    watch(one.session_process.get(), POLLIN, Source::session, pe);
+    if (one.lost_ns == 0) watch(one.session_process.get(), POLLIN, Source::session, pe);
     for (size_t i = 0; i < one.streams.size(); ++i)
       if (!one.streams[i].sink->full())
         watch(one.streams[i].fd.get(), POLLIN, Source::stream, pe, static_cast<int>(i));
   }
   if (!out_.empty()) watch(out_.fd(), POLLOUT, Source::sink, -1, 0);
   if (!err_.empty()) watch(err_.fd(), POLLOUT, Source::sink, -1, 1);
-  if (terminal_ && typed_.empty() && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp()) watch(STDIN_FILENO, POLLIN, Source::terminal);
+  if (terminal_ && typed_.empty() && in_foreground()) watch(STDIN_FILENO, POLLIN, Source::terminal);
   if (!typed_.empty()) watch(terminal_out_.get(), POLLOUT, Source::terminal_out);
 
   if (::poll(polled_.data(), polled_.size(), wait_ms()) <= 0) return;
@@ -178,10 +181,12 @@ int Job::wait_ms() const {
   else if (ending()) no_later_than(kill_ns_);
   else if (interrupted_by_ != 0) no_later_than(interrupted_ns_ + kInterruptGraceNs);
   if (settings_.timeout_s > 0 && !ending()) no_later_than(started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9));
-  if (running_ == 0) no_later_than(now + kRepeatKillNs);
+  if (quiet_ns_ != 0) no_later_than(now + kRepeatKillNs);
   if (terminal_) no_later_than(now + kForegroundNs);
-  for (const Pe& one : pes_)
-    if (one.lost_ns != 0 && !ending()) no_later_than(one.lost_ns + kLostNs);
+  for (int pe = 0; pe < settings_.npes && !ending(); ++pe) {
+    if (at(pe).lost_ns != 0) no_later_than(at(pe).lost_ns + kLostNs);
+    if (at(pe).ended && at(pe).channel && !joined(pe) && any_joined()) no_later_than(join_by_ns(pe));
+  }
   if (until == UINT64_MAX) return -1;
   if (until <= now) return 0;
   return static_cast<int>(std::min<std::uint64_t>((until - now) / 1'000'000 + 1, INT_MAX));
@@ -201,12 +206,7 @@ void Job::handle(const Watch& watch) {
       read_channel(watch.pe);
       write_channel(watch.pe);
       break;
-    case Source::session: {
-      Pe& one = at(watch.pe);
-      one.session_process.reset();
-      one.lost_ns = now_ns();
-      break;
-    }
+    case Source::session: at(watch.pe).lost_ns = now_ns(); break;
     case Source::stream: read_stream(at(watch.pe).streams[static_cast<size_t>(watch.index)]); break;
     case Source::sink: (watch.index == 0 ? out_ : err_).write_some(); break;
     case Source::terminal: pump_terminal(); break;
@@ -292,6 +292,7 @@ bool Job::read_stream(Stream& stream) {
 }
 
 void Job::pump_terminal() {
+  if (!in_foreground()) return;  // stopped since we began to wait; and if it is lost only now, SIGTTIN is blocked: EIO
   char bytes[4096];
   const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
   if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EIO)) return;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,12 @@ class Job final {
     int wait_status = 0;  // once ended
     int stopped_by = 0;   // a signal, while stopped
     UniqueFd channel;
-    pid_t session_pid = 0;       // the process that said hello, 0: none now; `pid` itself or one that it started
-    UniqueFd session_process;    // a pidfd of it, when it is not `pid`
-    std::uint64_t lost_ns = 0;   // when that process was seen to have ended in the middle of its session
+    std::uint64_t ended_ns = 0;
+    // The process that said hello last, until it ends, 0: none; `pid` itself, or one that this started and perhaps left behind.
+    pid_t session_pid = 0;
+    UniqueFd session_process;        // a pidfd of it, when it is not `pid`
+    std::optional<int> told_status;  // with which it said that it exits, in the middle of its session
+    std::uint64_t lost_ns = 0;       // when it was seen to have ended, being not `pid`
     std::vector<Stream> streams;
   };
   static constexpr std::uint64_t kMs = 1'000'000;
@@ -53,6 +57,7 @@ class Job final {
                                                                   // signals the whole process group, the guard forwards besides
   static constexpr std::uint64_t kLostNs = 100 * kMs;             // for a script to end as its program did
   static constexpr std::uint64_t kLeftoverNs = 300 * kMs;         // for what scripts leave in the background, at a good end
+  static constexpr std::uint64_t kJoinNs = 5'000 * kMs;           // for a program left in the background to call shmem_init
   static constexpr std::uint64_t kForegroundNs = 500 * kMs;       // between looks whether the terminal is ours again
 
   enum class Source { guard, signals, failures, terminal, terminal_out, sink, channel, session, stream };
@@ -84,8 +89,12 @@ class Job final {
   void on_event(const StoreServer::Event& event);
   void reap();
   void on_end(int pe);
+  void on_starter_end(int pe);
+  void on_session_end(int pe, int wait_status);
   void judge();
   void judge_sessions();
+  void judge_lost(int pe);
+  void judge_leftovers();
   void fail(int pe, int status, const std::string& what);
   void begin_end(int status);
   void kill_all();
@@ -95,6 +104,9 @@ class Job final {
   std::string doing(int pe) const;
   bool ending() const { return ending_ns_ != 0; }
   bool any_joined() const;
+  bool any_session() const;
+  bool joined(int pe) const { return server_.state(pe) == StoreServer::State::joined; }
+  std::uint64_t join_by_ns(int pe) const;
   Pe& at(int pe) { return pes_[static_cast<size_t>(pe)]; }
   const Pe& at(int pe) const { return pes_[static_cast<size_t>(pe)]; }
 
@@ -124,7 +136,9 @@ class Job final {
   int status_ = 0;
   std::uint64_t ending_ns_ = 0;     // when it was decided to end the job; 0: it runs
   std::uint64_t kill_ns_ = 0;       // when everything is killed, if ending
-  std::uint64_t all_ended_ns_ = 0;  // when the last PE ended
+  std::uint64_t joined_ns_ = 0;     // when a PE joined last
+  std::uint64_t quiet_ns_ = 0;      // since when only processes are left that never were a PE
+  bool leftovers_named_ = false;
 
   std::vector<pollfd> polled_;
   std::vector<Watch> watched_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What it means for the job that a PE ended, spoke or that a signal came; and how the job is brought to its end.
+#include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,23 @@
 namespace shoal::run {
 namespace {
 
+/// PEs are in process groups of their own, in the background for the terminal.
+const char* stop_hint(int signal) {
+  if (signal == SIGTTOU) return " (only shoalrun itself may set the terminal; \"stty -tostop\" or --tag-output lets PEs write to it)";
+  if (signal == SIGTTIN) return " (only shoalrun itself may read the terminal; standard input of PE 0 has what is typed)";
+  return "";
+}
+
 int open_process(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+
+void signal_process(const UniqueFd& process, int signal) {
+  if (process) ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
+
+bool has_ended(const UniqueFd& process) {
+  pollfd fd{process.get(), POLLIN, 0};
+  return !process || ::poll(&fd, 1, 0) > 0;
+}
 
 }  // namespace
 
@@ -45,11 +62,17 @@ void Job::on_signal(int signal) {
 }
 
 void Job::forward(int signal) {
+  // A stopped process would learn of its end only when continued.
+  const bool continues = signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
   for (const Pe& one : pes_) {
-    if (one.ended) continue;
-    ::kill(-one.pid, signal);
-    // A stopped process would learn of its end only when continued.
-    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) ::kill(-one.pid, SIGCONT);
+    if (!one.ended) {
+      ::kill(-one.pid, signal);
+      if (continues) ::kill(-one.pid, SIGCONT);
+    }
+    // What the group has reached already must not get it twice.
+    if (!one.session_process || (!one.ended && ::getpgid(one.session_pid) == one.pid)) continue;
+    signal_process(one.session_process, signal);
+    if (continues) signal_process(one.session_process, SIGCONT);
   }
 }
 
@@ -58,17 +81,17 @@ void Job::on_event(const StoreServer::Event& event) {
   switch (event.kind) {
     case StoreServer::Event::Kind::joined:
       one.lost_ns = 0;
+      one.told_status.reset();
+      one.session_process.reset();
+      joined_ns_ = now_ns();
       // 0: a process that this one cannot see, in another pid namespace; its end is noticed by that of the one that is seen.
       if (one.session_pid > 0 && one.session_pid != one.pid) {
         one.session_process.reset(open_process(one.session_pid));
         if (!one.session_process && errno == ESRCH) one.lost_ns = now_ns();
       }
       return;
-    case StoreServer::Event::Kind::left:
-      one.session_pid = 0;
-      one.session_process.reset();
-      one.lost_ns = 0;
-      return;
+    case StoreServer::Event::Kind::left: return;  // the process is a PE still, and waited for
+    case StoreServer::Event::Kind::exiting: one.told_status = event.status; return;
     case StoreServer::Event::Kind::aborted:
       if (ending()) return;
       interrupted_by_ = 0;
@@ -90,19 +113,26 @@ void Job::reap() {
     children_left_ = pid >= 0;
     if (pid <= 0) return;
     const auto found = std::find_if(pes_.begin(), pes_.end(), [&](const Pe& one) { return one.pid == pid && !one.ended; });
-    if (found == pes_.end()) continue;  // something that a PE left behind
+    if (found == pes_.end()) {  // something that a PE left behind, its program perhaps
+      for (int pe = 0; pe < settings_.npes; ++pe)
+        if (at(pe).session_pid == pid && at(pe).session_process && !WIFSTOPPED(wait_status) && !WIFCONTINUED(wait_status))
+          on_session_end(pe, wait_status);
+      continue;
+    }
     const int pe = static_cast<int>(found - pes_.begin());
     if (WIFSTOPPED(wait_status)) {
       found->stopped_by = WSTOPSIG(wait_status);
       if (!stop_forwarded_ && !ending())
-        tell(strf("%s is stopped by %s; the job waits for it", pe_text(pe).c_str(), signal_text(found->stopped_by).c_str()));
+        tell(strf("%s is stopped by %s; the job waits for it%s", pe_text(pe).c_str(), signal_text(found->stopped_by).c_str(),
+                  stop_hint(found->stopped_by)));
     } else if (WIFCONTINUED(wait_status)) {
       found->stopped_by = 0;
     } else {
       read_channel(pe);  // its last words count before its end does
       found->ended = true;
       found->wait_status = wait_status;
-      if (--running_ == 0) all_ended_ns_ = now_ns();
+      found->ended_ns = now_ns();
+      --running_;
       on_end(pe);
     }
   }
@@ -116,21 +146,60 @@ void Job::on_end(int pe) {
   const int code = end_code(one.wait_status);
   if (interrupted_by_ != 0) {
     status_ = std::max(status_, code);
+  } else if (joined(pe) && one.session_pid > 0 && one.session_pid != one.pid) {
+    on_starter_end(pe);
   } else if (WIFSIGNALED(one.wait_status)) {
     const std::string why = WTERMSIG(one.wait_status) == SIGKILL ? oom_.text() : "";
     fail(pe, code, end_text(one.wait_status) + why + doing(pe));
-  } else if (server_.state(pe) == StoreServer::State::joined) {
+  } else if (joined(pe)) {
     fail(pe, code != 0 ? code : 1, end_text(one.wait_status) + doing(pe) + (code == 0 ? " without shmem_finalize" : ""));
   } else {
     status_ = std::max(status_, code);
   }
 }
 
+/// The program of the PE is in its session, and what started it, a script or the half of it that did not become a daemon, has
+/// ended.
+void Job::on_starter_end(int pe) {
+  Pe& one = at(pe);
+  if (one.lost_ns == 0 && has_ended(one.session_process)) one.lost_ns = now_ns();
+  const int code = end_code(one.wait_status);
+  if (one.lost_ns != 0 || code == 0) return;
+  fail(pe, code, strf("is left alone%s: process %d, which started it, %s", doing(pe).c_str(), static_cast<int>(one.pid),
+                      end_text(one.wait_status).c_str()));
+}
+
+/// The program of the PE has ended, having lost its parent before: so it was ours to wait for.
+void Job::on_session_end(int pe, int wait_status) {
+  read_channel(pe);
+  Pe& one = at(pe);
+  const int code = end_code(wait_status);
+  if (ending() || interrupted_by_ != 0) {
+    if (!ending()) status_ = std::max(status_, code);
+  } else if (joined(pe) || WIFSIGNALED(wait_status)) {
+    const std::string why = code == 128 + SIGKILL ? oom_.text() : "";
+    fail(pe, code != 0 ? code : 1, end_text(wait_status) + why + doing(pe) + (code == 0 ? " without shmem_finalize" : ""));
+  } else {
+    status_ = std::max(status_, code);
+  }
+  one.session_pid = 0;
+  one.session_process.reset();
+  one.lost_ns = 0;
+}
+
 bool Job::any_joined() const {
   for (int pe = 0; pe < settings_.npes; ++pe)
-    if (server_.state(pe) == StoreServer::State::joined) return true;
+    if (joined(pe)) return true;
   return false;
 }
+
+/// Whether a process that is or was in a session lives, of those that the launcher did not start itself.
+bool Job::any_session() const {
+  return std::any_of(pes_.begin(), pes_.end(), [](const Pe& one) { return one.session_process && one.lost_ns == 0; });
+}
+
+/// Until when what an ended PE left behind may call shmem_init, when others have.
+std::uint64_t Job::join_by_ns(int pe) const { return std::max(at(pe).ended_ns, joined_ns_) + kJoinNs; }
 
 /// What follows from the state of the job as a whole, and from time.
 void Job::judge() {
@@ -139,41 +208,87 @@ void Job::judge() {
     if (now >= kill_ns_) kill_all();
     return;
   }
-  if (running_ == 0) {
-    if (children_left_ && now >= all_ended_ns_ + kLeftoverNs) kill_children();
-    return;
-  }
   if (settings_.timeout_s > 0 && now >= started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9)) {
     print_table(strf("the job did not end within %g s; its PEs have been ended. They were:", settings_.timeout_s));
     interrupted_by_ = 0;
     return begin_end(kTimedOut);
   }
-  if (interrupted_by_ != 0) {
+  if (interrupted_by_ != 0 && (running_ > 0 || any_session())) {
     if (now < interrupted_ns_ + kInterruptGraceNs) return;
     begin_end(128 + interrupted_by_);
     kill_ns_ = now;
     return;
   }
-  judge_sessions();
+  if (interrupted_by_ == 0) judge_sessions();
+  if (!ending()) judge_leftovers();
 }
 
 /// A session that can never complete ends the job.
 void Job::judge_sessions() {
-  const std::uint64_t now = now_ns();
+  for (int pe = 0; pe < settings_.npes; ++pe)
+    if (at(pe).lost_ns != 0) judge_lost(pe);
+  if (ending() || !any_joined()) return;
   for (int pe = 0; pe < settings_.npes; ++pe) {
     const Pe& one = at(pe);
-    if (one.lost_ns == 0) continue;
-    if (const auto wait_status = zombie_status(one.session_pid); wait_status && WIFSIGNALED(*wait_status))
-      return fail(pe, end_code(*wait_status), end_text(*wait_status) + doing(pe));
-    if (now >= one.lost_ns + kLostNs) return fail(pe, 1, "ended" + doing(pe) + " without shmem_finalize");
-  }
-  if (!any_joined()) return;
-  for (int pe = 0; pe < settings_.npes; ++pe) {
-    if (!at(pe).ended || server_.state(pe) == StoreServer::State::joined) continue;
-    const int code = end_code(at(pe).wait_status);
+    if (!one.ended || joined(pe)) continue;
+    const int code = end_code(one.wait_status);
+    // While processes of it are left, which the channel tells, one may still join: the PE has become a daemon, it may be.
+    const bool may_join = code == 0 && one.channel;
+    if (may_join && now_ns() < join_by_ns(pe)) continue;
     const char* before = server_.state(pe) == StoreServer::State::absent ? "before shmem_init" : "before shmem_init was called again";
-    return fail(pe, code != 0 ? code : 1, strf("%s %s, which other PEs have called", end_text(at(pe).wait_status).c_str(), before));
+    const char* after = may_join ? "; what it left running has not called it either" : "";
+    return fail(pe, code != 0 ? code : 1, strf("%s %s, which other PEs have called%s", end_text(one.wait_status).c_str(), before, after));
   }
+}
+
+/// The program of this PE has ended, and only the process that started it was told how.
+void Job::judge_lost(int pe) {
+  Pe& one = at(pe);
+  if (!joined(pe)) {
+    one.session_pid = 0;
+    one.session_process.reset();
+    one.lost_ns = 0;
+    return;
+  }
+  std::optional<int> wait_status = ended_status(one.session_process.get());
+  if (!wait_status && one.told_status) wait_status = W_EXITCODE(*one.told_status & 0xff, 0);
+  if (wait_status) {
+    const int code = end_code(*wait_status);
+    const std::string why = code == 128 + SIGKILL ? oom_.text() : "";
+    return fail(pe, code != 0 ? code : 1, end_text(*wait_status) + why + doing(pe) + (code == 0 ? " without shmem_finalize" : ""));
+  }
+  const std::string what = "ended" + doing(pe) + " without shmem_finalize; ";
+  if (one.ended && end_code(one.wait_status) != 0)
+    return fail(pe, end_code(one.wait_status), what + strf("process %d, which started it, ", static_cast<int>(one.pid)) + end_text(one.wait_status));
+  if (one.ended || !children_left_ || now_ns() >= one.lost_ns + kLostNs)
+    fail(pe, 1, what + strf("how, only the process that started it was told, under process %d", static_cast<int>(one.pid)));
+}
+
+/// All PEs have ended: what scripts left in the background may finish, but not stay.
+void Job::judge_leftovers() {
+  if (running_ > 0 || any_joined() || any_session()) {
+    quiet_ns_ = 0;
+    return;
+  }
+  const std::uint64_t now = now_ns();
+  if (quiet_ns_ == 0) quiet_ns_ = now;
+  if (!children_left_ || now < quiet_ns_ + kLeftoverNs) return;
+  if (!leftovers_named_ && status_ == 0 && interrupted_by_ == 0) {
+    std::string names, programs;
+    for (const pid_t pid : children()) {
+      const std::string name = strf("%s (pid %d)", process_name(pid).c_str(), static_cast<int>(pid));
+      names += (names.empty() ? "" : ", ") + name;
+      if (joined_ns_ == 0 && uses_shoal(pid)) programs += (programs.empty() ? "" : ", ") + name;
+    }
+    if (!programs.empty() && now < quiet_ns_ + kJoinNs) return;
+    if (!programs.empty()) {
+      tell("all PEs have ended, and what they left in the background has not called shmem_init, though it uses Shoal: " + programs);
+      return begin_end(1);
+    }
+    if (!names.empty()) tell("all PEs have ended; what they left in the background is ended too: " + names);
+  }
+  leftovers_named_ = true;
+  kill_children();
 }
 
 void Job::fail(int pe, int status, const std::string& what) {
@@ -194,6 +309,7 @@ void Job::begin_end(int status) {
 
 void Job::kill_all() {
   for (const Pe& one : pes_) {
+    signal_process(one.session_process, SIGKILL);
     if (one.ended) continue;
     ::kill(-one.pid, SIGKILL);
     ::kill(one.pid, SIGKILL);
@@ -225,7 +341,7 @@ void Job::print_table(const std::string& title) {
   tell(title);
   for (int pe = 0; pe < settings_.npes; ++pe) {
     const Pe& one = at(pe);
-    std::string text = one.ended ? end_text(one.wait_status) : describe(read_status(*status_page_.record(pe)), now_ns());
+    std::string text = one.ended && !joined(pe) ? end_text(one.wait_status) : describe(read_status(*status_page_.record(pe)), now_ns());
     if (one.stopped_by != 0 && !one.ended) text += strf(" (stopped by %s)", signal_text(one.stopped_by).c_str());
     tell(strf("PE %d: %s", pe, text.c_str()));
   }

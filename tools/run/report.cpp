@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.hpp"
 
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +31,16 @@ std::int64_t group_kills() {
   const auto kills = read_cgroup().oom_kills;
   return kills ? static_cast<std::int64_t>(*kills) : -1;
 }
+
+/// What the ioctl PIDFD_GET_INFO of Linux 6.13 and later fills in; newer than the headers that we build with.
+struct PidfdInfo {
+  std::uint64_t mask, cgroup;
+  std::uint32_t pid, tgid, ppid, ids[8];
+  std::int32_t exit_code;
+};
+static_assert(sizeof(PidfdInfo) == 64);
+constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
+constexpr std::uint64_t kPidfdInfoExit = 8;
 
 std::int64_t machine_kills() { return counter("/proc/vmstat", "oom_kill"); }
 
@@ -66,7 +77,13 @@ std::string host_name() {
   return name;
 }
 
-std::optional<int> zombie_status(pid_t pid) {
+std::optional<int> ended_status(int process) {
+  PidfdInfo info{};
+  info.mask = kPidfdInfoExit;
+  if (::ioctl(process, kPidfdGetInfo, &info) == 0 && (info.mask & kPidfdInfoExit) != 0) return info.exit_code;
+  // The number in /proc, which may be that of another pid namespace than ours.
+  const auto pid = counter("/proc/self/fdinfo/" + std::to_string(process), "Pid:");
+  if (pid <= 0) return std::nullopt;
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(file, line);
@@ -77,6 +94,20 @@ std::optional<int> zombie_status(pid_t pid) {
   for (int number = 3; number <= 52; ++number)
     if (!(fields >> field)) return std::nullopt;
   return std::atoi(field.c_str());
+}
+
+std::string process_name(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+bool uses_shoal(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(file, line);)
+    if (line.find("/libshoal.so") != std::string::npos) return true;
+  return false;
 }
 
 OomWatch::OomWatch() : group_before_(group_kills()), machine_before_(machine_kills()) {}

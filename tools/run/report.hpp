@@ -21,8 +21,13 @@ std::string end_text(int wait_status);
 /// What a shell would make of it: 128 + the signal, or the exit status.
 int end_code(int wait_status);
 std::string host_name();
-/// The wait status of a process that is a zombie of someone else's; nothing when it is none, or none any more.
-std::optional<int> zombie_status(pid_t pid);
+/// The wait status of a process that has ended and is not ours to wait for, by its pidfd; nothing when the kernel does not
+/// tell (before Linux 6.15 it does only until the parent has asked).
+std::optional<int> ended_status(int process);
+/// The name of a process, by its number in /proc.
+std::string process_name(pid_t pid);
+/// Whether a process has libshoal loaded, by its number in /proc.
+bool uses_shoal(pid_t pid);
 
 /// Tells whether the kernel killed for lack of memory since this was made.
 class OomWatch final {
