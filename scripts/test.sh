@@ -70,7 +70,7 @@ targets_of() {
   esac
 }
 
-needs=(cmake ninja-build g++ python3 pkg-config libgtest-dev libbenchmark-dev)
+needs=(cmake ninja-build g++ python3 pkg-config libgtest-dev libbenchmark-dev valgrind)
 for part in "${parts[@]}"; do
   case $part in
     release | asan | dev) ;;

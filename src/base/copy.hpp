@@ -26,4 +26,8 @@ inline void copy_shared(void* to, const void* from, std::size_t bytes) noexcept 
 inline void copy_shared(void* to, const void* from, std::size_t bytes) noexcept { std::memmove(to, from, bytes); }
 #endif
 
+/// `blocks` blocks of `bytes`, `dst` and `sst` bytes apart (from start to start). Single elements of the usual widths are
+/// copied by a loop of plain accesses.
+void copy_strided(char* to, const char* from, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bytes, std::size_t blocks) noexcept;
+
 }  // namespace shoal

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "base/copy.hpp"
 #include "base/error.hpp"
 #include "coll/collectives.hpp"
 
@@ -37,8 +38,8 @@ void alltoall(Group& group, void* dest, const void* source, std::ptrdiff_t dst, 
       std::memmove(to, from, count * width);
       continue;
     }
-    for (std::size_t i = 0; i < count; ++i)
-      std::memmove(to + i * static_cast<std::size_t>(dst) * width, from + i * static_cast<std::size_t>(sst) * width, width);
+    const auto w = static_cast<std::ptrdiff_t>(width);
+    copy_strided(to, from, dst * w, sst * w, width, count);
   }
   group.sync(call);
 }

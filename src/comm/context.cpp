@@ -6,25 +6,6 @@
 namespace shoal {
 namespace {
 
-/// Calls `copy(d, s, bytes)` once a block; the compiler makes a loop of plain accesses for each width of a single element.
-template <std::size_t Width>
-void copy_elements(char* d, const char* s, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t blocks) noexcept {
-  for (std::size_t i = 0; i < blocks; ++i, d += dst, s += sst) std::memcpy(d, s, Width);
-}
-
-void copy_strided(char* d, const char* s, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t bytes,
-                  std::size_t blocks) noexcept {
-  switch (bytes) {
-    case 1: return copy_elements<1>(d, s, dst, sst, blocks);
-    case 2: return copy_elements<2>(d, s, dst, sst, blocks);
-    case 4: return copy_elements<4>(d, s, dst, sst, blocks);
-    case 8: return copy_elements<8>(d, s, dst, sst, blocks);
-    case 16: return copy_elements<16>(d, s, dst, sst, blocks);
-    default:
-      for (std::size_t i = 0; i < blocks; ++i, d += dst, s += sst) std::memmove(d, s, bytes);
-  }
-}
-
 /// Bytes from the first to the last byte of a strided set; saturates where that overflows, so that the range check fails.
 std::size_t span_of(std::ptrdiff_t stride, std::size_t block, std::size_t blocks, std::size_t width) noexcept {
   if (block == 0 || blocks == 0) return 0;

@@ -112,13 +112,20 @@ struct WaitSet {
   }
 };
 
+/// Waits until `done()`; what the set is is only put into words when that takes longer.
+template <class T, class Done>
+void wait_for(const Context& context, const WaitSet<T>& set, const char* call, Done&& done) noexcept {
+  Waiter& waiter = *context.domain().waiter;
+  if (!waiter.spin(done)) waiter.wait_longer(Bell::user, set.site(call), done);
+}
+
 /// Returns when the one word compares; gives back its value then.
 template <class T>
 T wait_until(const Context& context, T* word, int cmp, T value, const char* call) noexcept {
   WaitSet<T> set{word, 1, nullptr, cmp, &value, false};
   set.check(context, call);
   T seen{};
-  context.domain().waiter->wait(Bell::user, set.site(call), [&] {
+  wait_for(context, set, call, [&] {
     seen = load_acquire(word);
     return compare(seen, cmp, value);
   });
@@ -128,7 +135,7 @@ T wait_until(const Context& context, T* word, int cmp, T value, const char* call
 template <class T>
 void wait_all(const Context& context, WaitSet<T> set, const char* call) noexcept {
   set.check(context, call);
-  context.domain().waiter->wait(Bell::user, set.site(call), [&] { return set.all(); });
+  wait_for(context, set, call, [&] { return set.all(); });
 }
 
 template <class T>
@@ -136,7 +143,7 @@ std::size_t wait_any(const Context& context, WaitSet<T> set, const char* call) n
   if (set.check(context, call).empty()) return SIZE_MAX;
   std::size_t found = SIZE_MAX;
   Waiter& waiter = *context.domain().waiter;
-  waiter.wait(Bell::user, set.site(call), [&] { return (found = set.any(waiter)) != SIZE_MAX; });
+  wait_for(context, set, call, [&] { return (found = set.any(waiter)) != SIZE_MAX; });
   return found;
 }
 
@@ -144,7 +151,7 @@ template <class T>
 std::size_t wait_some(const Context& context, WaitSet<T> set, std::size_t* indices, const char* call) noexcept {
   if (set.check(context, call).empty()) return 0;
   std::size_t found = 0;
-  context.domain().waiter->wait(Bell::user, set.site(call), [&] { return (found = set.some(indices)) != 0; });
+  wait_for(context, set, call, [&] { return (found = set.some(indices)) != 0; });
   return found;
 }
 

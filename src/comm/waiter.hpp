@@ -38,18 +38,27 @@ class Waiter final {
   /// effects while false, and read with acquire.
   template <class Done>
   void wait(Bell bell, const WaitSite& site, Done&& done) noexcept {
-    wait_on(own_, bell, site, done);
+    if (!spin(done)) wait_longer(own_, bell, site, done);
+  }
+  /// The first part of wait, for callers who make their site only when it is needed. @return whether `done` became true
+  template <class Done>
+  bool spin(Done&& done) noexcept {
+    for (int i = 0; i < spins_; ++i) {
+      if (done()) return true;
+      cpu_relax();
+    }
+    return done();
+  }
+  /// The second part.
+  template <class Done>
+  void wait_longer(Bell bell, const WaitSite& site, Done&& done) noexcept {
+    wait_longer(own_, bell, site, done);
   }
 
   /// The same for a word at another PE of the node: sleeps on that PE's doorbell, which its writers ring.
   template <class Done>
   void wait_on(Doorbell& doorbell, Bell bell, const WaitSite& site, Done&& done) noexcept {
-    for (int i = 0; i < spins_; ++i) {
-      if (done()) return;
-      cpu_relax();
-    }
-    if (done()) return;
-    wait_slowly(doorbell, bell, site, [](void* d) { return (*static_cast<std::remove_reference_t<Done>*>(d))(); }, &done);
+    if (!spin(done)) wait_longer(doorbell, bell, site, done);
   }
 
   /// Where a search over several words starts, another place each time: a word that always holds must not hide the others.
@@ -74,6 +83,10 @@ class Waiter final {
     char detail[sizeof StatusRecord::detail] = {};
   };
   static void yield() noexcept;
+  template <class Done>
+  void wait_longer(Doorbell& doorbell, Bell bell, const WaitSite& site, Done& done) noexcept {
+    wait_slowly(doorbell, bell, site, [](void* d) { return (*static_cast<std::remove_reference_t<Done>*>(d))(); }, &done);
+  }
   /// @return false when there is nowhere to publish, or another thread does
   bool publish(const WaitSite& site, Saved& saved) noexcept;
   void wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*), void* argument) noexcept;
