@@ -13,6 +13,32 @@ import unittest
 
 from launcher_support import LIMIT, PE, PROMPT, SHELL, SHOALRUN, LauncherTest, eventually
 
+# A shell as far as it takes: starts its arguments in the foreground, takes the terminal back without a signal, finds what is typed,
+# and asks the launcher for its table, then to end.
+SESSION_LEADER = """
+import os, select, signal, subprocess, sys, time
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+def foreground():
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+job = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=foreground)
+assert job.stdout.readline() == b"ready\\n"
+time.sleep(0.1)
+os.tcsetpgrp(0, os.getpgrp())
+print("in the background", flush=True)
+assert select.select([0], [], [], 10)[0]
+time.sleep(0.2)
+job.send_signal(signal.SIGUSR1)
+if select.select([job.stderr], [], [], 5)[0]:
+    sys.stderr.write(job.stderr.readline().decode())
+    print(os.read(0, 100).decode(), end="", flush=True)
+    job.terminate()
+else:
+    os.killpg(job.pid, signal.SIGKILL)
+sys.exit(job.wait())
+"""
+
 
 class PlainPrograms(LauncherTest):
     def test_programs_that_never_initialise_run_and_give_the_largest_status(self):
@@ -242,7 +268,9 @@ class Output(LauncherTest):
 
             self.assertTrue(eventually(look), (text, pattern, seen))
 
-        type_and_see(f"{SHOALRUN} -n 2 {SHELL} -c 'echo re''ady; sleep 1000'\n".encode(), rb"ready\r\nready")
+        # PEs that do not stop: so nothing wakes the launcher after the signal, and it still waits for input as it did before.
+        program = "'trap \"\" TSTP; echo re$((1))ady; exec sleep 1000'"
+        type_and_see(f"{SHOALRUN} -n 2 {SHELL} -c {program}\n".encode(), rb"re1ady\r\nre1ady")
         type_and_see(b"\x1a", rb"Stopped")
         type_and_see(b"echo se''en\n", rb"\nseen")
         type_and_see(b"bg\n", rb"sleep 1000' &")
@@ -256,6 +284,19 @@ class Output(LauncherTest):
             raise
         finally:
             os.close(outer)
+
+    def test_input_for_the_shell_does_not_stop_a_launcher_that_waited_for_it(self):
+        outer, inner = pty.openpty()
+        leader = subprocess.Popen([sys.executable, "-c", SESSION_LEADER, SHOALRUN, "-n", "1", SHELL, "-c", "echo ready; sleep 1000"],
+                                  stdin=inner, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment, start_new_session=True,
+                                  preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0))
+        os.close(inner)
+        self.assertEqual(leader.stdout.readline(), b"in the background\n")
+        os.write(outer, b"typed\n")
+        run = self.finish(leader)
+        os.close(outer)
+        self.assertEqual((run.out, run.status), ("typed\n", 143), run)
+        self.assertRegex(run.err, "1 PEs after")
 
 
 class Sessions(LauncherTest):
