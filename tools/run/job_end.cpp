@@ -309,11 +309,12 @@ void Job::begin_end(int status) {
 
 void Job::kill_all() {
   for (const Pe& one : pes_) {
-    signal_process(one.session_process, SIGKILL);
     if (one.ended) continue;
     ::kill(-one.pid, SIGKILL);
     ::kill(one.pid, SIGKILL);
   }
+  // After the groups, or scripts would tell of their programs' ends.
+  for (const Pe& one : pes_) signal_process(one.session_process, SIGKILL);
   // Then what left the PEs' process groups: it is ours when its parents are gone.
   if (running_ == 0) kill_children();
   if (now_ns() < kill_ns_ + kGiveUpNs) return;
