@@ -19,7 +19,7 @@ Builds Shoal and installs it. Installs the Debian packages that it needs and tha
   --no-install        install no Debian packages: say which are missing and stop
   --help              this text
 
-Afterwards:  source install/set_env.sh   puts shoalcc, shoalc++, shoalrun and shoal-info on PATH.
+Afterwards:  source install/set_env.sh   puts shoalcc, shoalc++, shoalrun, shoal-info and shoal-perf on PATH.
 END
 }
 

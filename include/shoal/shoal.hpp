@@ -3,6 +3,10 @@
 /// The native C++20 interface, all of it. docs/cpp-api.md has an introduction and an example.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "shoal/shoal.hpp needs C++20: compile with -std=c++20"
+#endif
+
 #include "array.hpp"       // IWYU pragma: export
 #include "atomics.hpp"     // IWYU pragma: export
 #include "context.hpp"     // IWYU pragma: export

@@ -29,7 +29,7 @@ class NoJob final : public Fatal {
   const char* why_;
 };
 
-constinit const NoJob kNoJob("called before shmem_init or after shmem_finalize");
+constinit const NoJob kNoJob("called before shmem_init or after shmem_finalize: call shmem_init first");
 const Domain kNoDomain{0, 0, nullptr, nullptr, {}, &kNoJob};
 constinit const Context kNoContext(kNoDomain);
 constinit const NoJob kChild("called in a forked child, which is no PE: only the process that called shmem_init is");

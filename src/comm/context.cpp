@@ -36,12 +36,14 @@ char* Context::at_slow(const void* address, std::size_t bytes, int pe, const cha
 
 void Context::not_symmetric(const void* address, std::size_t bytes, const char* call) const noexcept {
   if (n_pes_ == 0) fatal(call, "");  // what stands in for the job says why there is none
-  const char* how = domain_->segments->find(reinterpret_cast<std::uintptr_t>(address), 1) != nullptr
-                        ? "runs past the end of symmetric memory"
-                        : "is not symmetric memory";
+  const bool past = domain_->segments->find(reinterpret_cast<std::uintptr_t>(address), 1) != nullptr;
   const std::string size = bytes == SIZE_MAX ? "more bytes than can be addressed" : strf("%zu bytes", bytes);
-  fatal(call, strf("address %p (%s) %s; symmetric here: %s. Pass memory from shmem_malloc or a global or static variable",
-                   address, size.c_str(), how, domain_->segments->describe().c_str()));
+  const char* remedy = past                 ? "Check the count, and what was allocated"
+                       : address == nullptr ? "Did shmem_malloc find no room? Then raise SHMEM_SYMMETRIC_SIZE"
+                                            : "Pass memory from shmem_malloc or a global or static variable";
+  fatal(call, strf("address %p (%s) %s; symmetric here: %s. %s", address, size.c_str(),
+                   past ? "runs past the end of symmetric memory" : "is not symmetric memory", domain_->segments->describe().c_str(),
+                   remedy));
 }
 
 void Context::misaligned(const void* address, std::size_t size, const char* call) const noexcept {

@@ -40,6 +40,7 @@ MUTABLE_GLOBALS = {
     r"shoal::page_bytes\(\)::bytes$": "a constant of the machine, asked for once",
     r"::attachment$": "the program's static data, of which a process has one",
     r"::(holding|control_memory|last_token)$": "what the handler that holds the threads must find; a process has one",
+    r"::(in_session|.*::told_at_exit)$": "whose session the exit handler, of which a process has one, tells the end of",
     r"shoal::fence_word$": "what fences are made of under ThreadSanitizer",
 }
 
