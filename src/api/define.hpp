@@ -6,15 +6,7 @@
 #include <shmem.h>
 
 #include "api/current.hpp"
-
-namespace shoal {
-
-/// Saturates, so that a count too large to address fails the range check.
-constexpr std::size_t bytes_of(std::size_t count, std::size_t width) noexcept {
-  return count > SIZE_MAX / width ? SIZE_MAX : count * width;
-}
-
-}  // namespace shoal
+#include "base/bytes.hpp"
 
 /// SHOAL_API(int, my_pe, (void)) { ... } defines pshmem_my_pe and shmem_my_pe.
 #define SHOAL_API(result, name, parameters)                                                                      \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "coll/collectives.hpp"
 
@@ -10,9 +11,7 @@ void fcollect(Group& group, void* dest, const void* source, std::size_t bytes, c
   if (bytes == 0) return;
   const int n = group.size();
   auto* to = static_cast<char*>(dest);
-  std::size_t total;
-  if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(n), &total)) total = SIZE_MAX;
-  group.at(dest, total, group.rank(), call);
+  group.at(dest, bytes_of(bytes, static_cast<std::size_t>(n)), group.rank(), call);
   group.sync(call);
   for (int k = 0; k < n; ++k) {  // each starts at itself, so that not all read the same member at once
     const int member = (group.rank() + k) % n;

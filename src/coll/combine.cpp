@@ -3,7 +3,17 @@
 
 #include <cstring>
 
+#include "base/bytes.hpp"
+
 namespace shoal {
+
+std::size_t check_operands(Group& group, const void* dest, const void* source, std::size_t count, const Combine& combine,
+                           const char* call) noexcept {
+  const std::size_t bytes = bytes_of(count, combine.width);
+  group.at(dest, bytes, group.rank(), call);
+  group.at(source, bytes, group.rank(), call);
+  return bytes;
+}
 
 void combine_members(Group& group, void* into, const void* source, std::size_t first, std::size_t count, int last,
                      const Combine& combine, const char* call) noexcept {

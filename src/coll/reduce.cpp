@@ -118,10 +118,7 @@ CollTuning tune_collectives(const std::string& reduce, const std::string& kernel
 void reduce(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine, const CollTuning& tuning,
             const char* call) noexcept {
   if (count == 0) return;
-  std::size_t bytes;
-  if (__builtin_mul_overflow(count, combine.width, &bytes)) bytes = SIZE_MAX;
-  group.at(dest, bytes, group.rank(), call);
-  group.at(source, bytes, group.rank(), call);
+  const std::size_t bytes = check_operands(group, dest, source, count, combine, call);
   if (group.size() == 1) {
     if (dest != source) std::memmove(dest, source, bytes);
     return;

@@ -10,10 +10,7 @@ namespace shoal {
 void scan(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine, bool inclusive,
           const char* call) noexcept {
   if (count == 0) return;
-  std::size_t bytes;
-  if (__builtin_mul_overflow(count, combine.width, &bytes)) bytes = SIZE_MAX;
-  group.at(dest, bytes, group.rank(), call);
-  group.at(source, bytes, group.rank(), call);
+  check_operands(group, dest, source, count, combine, call);
   const int last = inclusive ? group.rank() : group.rank() - 1;
   alignas(64) std::byte result[kChunkBytes];
   const std::size_t chunk = kChunkBytes / combine.width;

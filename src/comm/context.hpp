@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/copy.hpp"
 #include "base/fence.hpp"
 #include "comm/control.hpp"
@@ -141,9 +142,7 @@ class Context final {
   T* own(T* address, std::size_t count, const char* call) const noexcept {
     if (reinterpret_cast<std::uintptr_t>(address) % sizeof(T) != 0) [[unlikely]]
       misaligned(address, sizeof(T), call);
-    if (count > SIZE_MAX / sizeof(T)) [[unlikely]]
-      not_symmetric(address, SIZE_MAX, call);
-    const std::size_t bytes = count * sizeof(T);
+    const std::size_t bytes = bytes_of(count, sizeof(T));
     if (inside_heap(reinterpret_cast<std::uintptr_t>(address) - heap_base_, bytes) && heap_bytes_ != 0) [[likely]]
       return address;
     if (bytes != 0 && domain_->segments->find(reinterpret_cast<std::uintptr_t>(address), bytes) == nullptr) [[unlikely]]
