@@ -77,6 +77,7 @@ Greetings greet(Bootstrap& bootstrap, const Greeting& mine, const StaticPlan& pl
   }
   result.static_bytes = static_cast<std::size_t>(std::strtoull(leader[kStatic].c_str(), nullptr, 10));
   result.processors = count_processors(greetings);
+  result.memory_limit = topology.cgroup.memory.value_or(0);
   result.offer = leader[kOffer];
   return result;
 }

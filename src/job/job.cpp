@@ -8,7 +8,6 @@
 #include "job/greeting.hpp"
 #include "job/node_memory.hpp"
 #include "job/static_segment.hpp"
-#include "topology/cgroup.hpp"
 
 namespace shoal {
 namespace {
@@ -28,8 +27,7 @@ LogLevel log_level(const Options& options) {
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 /// Warns where the heaps cannot all be filled: they are committed page by page, so an excess shows late, as an OOM kill.
-void warn_of_limits(const Log& log, std::size_t bytes, int n_pes) {
-  const std::uint64_t limit = read_cgroup().memory.value_or(0);
+void warn_of_limits(const Log& log, std::size_t bytes, int n_pes, std::uint64_t limit) {
   if (limit != 0 && static_cast<std::uint64_t>(n_pes) > limit / bytes)
     log.warning("%d heaps of %zu MiB exceed the %llu MiB that this control group may use: if they are all filled, a PE will be killed. "
                 "Lower SHMEM_SYMMETRIC_SIZE", n_pes, bytes >> 20, static_cast<unsigned long long>(limit >> 20));
@@ -83,7 +81,7 @@ int Job::share_memory(bool static_data) {
     static_data_ = std::make_unique<StaticSegment>(plan, offer.take_mapping(1), offer.fd(1), greetings.static_members, domain_.me);
     for (auto& segment : static_data_->segments()) segments_.add(std::move(segment));
   }
-  if (domain_.me == 0) warn_of_limits(log_, heap_bytes, domain_.n_pes);
+  if (domain_.me == 0) warn_of_limits(log_, heap_bytes, domain_.n_pes, greetings.memory_limit);
   return greetings.processors;
 }
 
