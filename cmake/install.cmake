@@ -10,7 +10,7 @@ endif()
 install(TARGETS shoal EXPORT ShoalTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set(tools "")
-foreach(tool shoalrun shoal-info shoal-perf)
+foreach(tool shoalrun shoal-top shoal-info shoal-perf)
   if(TARGET ${tool})
     list(APPEND tools ${tool})
     install(TARGETS ${tool} EXPORT ShoalTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -39,3 +39,6 @@ install(FILES ${PROJECT_BINARY_DIR}/set_env.sh DESTINATION .)
 
 # What `cmake --install` copies, and no tests: scripts/build.sh builds this.
 add_custom_target(shoal_product DEPENDS shoal ${tools})
+if(TARGET shoal_python)
+  add_dependencies(shoal_product shoal_python)
+endif()

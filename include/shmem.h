@@ -25,6 +25,10 @@
 #include <shmem/types.h>
 #include <shmem/wait.h>
 
+#ifdef __cplusplus
+#include <aclshmemx.h>
+#endif
+
 #ifndef SHMEM_NO_GENERICS
 #ifdef __cplusplus
 #include <shmem/overloads.hpp>

@@ -12,6 +12,27 @@
 extern "C" {
 #endif
 
+/* ---- Starting without Shoal's launcher ---- */
+
+/// What one PE makes and all others need to meet it. Secret: who knows it can join the job.
+typedef struct {
+  unsigned char bytes[128];
+} shmemx_uniqueid_t;
+
+/// How a PE that shoalrun did not start finds the others: all members zero but `pe`, `n_pes` and one of `id` and `rdzv`.
+typedef struct {
+  int pe;                      /**< this PE, from 0 */
+  int n_pes;                   /**< how many there are */
+  const shmemx_uniqueid_t *id; /**< the same on all PEs; one of them has made it */
+  const char *rdzv;            /**< "tcp://HOST:PORT" of PE 0 (port 8666 unless given), or "unix:NAME" where all are on one machine */
+} shmemx_init_attr_t;
+
+/// Makes a new id, before init, on one PE: the user carries it to the others (by MPI_Bcast, a file of mode 0600), and all,
+/// this PE too, start with it. One id is for one job. Returns 0, or nonzero, with a line on stderr, where there is no network.
+SHMEM_API int shmemx_get_uniqueid(shmemx_uniqueid_t *id);
+/// As shmem_init_thread, with the others found as `attr` says; `provided` may be null. Collective.
+SHMEM_API int shmemx_init_attr(const shmemx_init_attr_t *attr, int requested, int *provided);
+
 /* ---- float16 and bfloat16 reductions ---- */
 
 /// The 16-bit types that reductions take: `X(TYPENAME, TYPE)`.
@@ -26,6 +47,25 @@ extern "C" {
   SHMEM_API int shmemx_##N##_max_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce);
 SHMEMX_FOR_HALF_TYPES(SHMEMX_DECLARE_)
 #undef SHMEMX_DECLARE_
+
+/* ---- Arithmetic on local memory ---- */
+
+/// Element types and operations, where they are values. Complex types have sums and products only, floating ones no bit
+/// operations.
+typedef enum {
+  SHMEMX_INT8, SHMEMX_INT16, SHMEMX_INT32, SHMEMX_INT64, SHMEMX_UINT8, SHMEMX_UINT16, SHMEMX_UINT32, SHMEMX_UINT64,
+  SHMEMX_FLOAT, SHMEMX_DOUBLE, SHMEMX_LONGDOUBLE, SHMEMX_COMPLEXF, SHMEMX_COMPLEXD, SHMEMX_HALF, SHMEMX_BFLOAT16
+} shmemx_type_t;
+typedef enum {
+  SHMEMX_AND, SHMEMX_OR, SHMEMX_XOR, SHMEMX_MAX, SHMEMX_MIN, SHMEMX_SUM, SHMEMX_PROD
+} shmemx_op_t;
+
+/// dest[i] = sources[0][i] op sources[1][i] op ..., combined in this order, for `nelems` elements of local memory, by the
+/// arithmetic of the reductions: for whoever builds a collective of another kind out of puts and signals. At least one
+/// source; `dest` may be one of them, and else doesn't overlap any. 16-bit types accumulate in float and round once.
+/// Safe from any thread. Returns 0; nonzero, with nothing done, where the type has no such operation.
+SHMEM_API int shmemx_reduce_local(void *dest, const void *const *sources, size_t nsources, size_t nelems,
+                                  shmemx_type_t type, shmemx_op_t op);
 
 /* ---- Atomic addition of floating-point numbers ---- */
 
@@ -64,6 +104,14 @@ SHMEM_API int64_t shmemx_sem_value(const shmemx_sem_t *sem, int pe);
 /// Waits until PE `pe` has made the matching call with this PE's number. Orders like a barrier of two: what either put
 /// before is complete and visible to the other. Calls of one pair match in order; with itself a PE never waits.
 SHMEM_API void shmemx_sync_pe(int pe);
+
+/* ---- Accesses that SHOAL_RACE cannot see ---- */
+
+/// Tells the search for races (SHOAL_RACE=1) of a load (`writes` 0) or store of the program's own, of symmetric memory of this PE or,
+/// by an address from shmem_ptr, of another. What `shoalcc --race` compiles calls it for every access; by hand it is for
+/// code of other compilers. `site`: an address of code behind the access, or NULL for where the call is. Does nothing without
+/// SHOAL_RACE and for memory that is not symmetric. Safe from any thread.
+SHMEM_API void shmemx_race_access(const void *address, size_t nbytes, int writes, const void *site);
 
 /* ---- Many blocks, one call ---- */
 
@@ -110,6 +158,17 @@ SHMEM_API void shmemx_heap_destroy(shmemx_heap_t heap);
 SHMEM_API size_t shmemx_heap_size(shmemx_heap_t heap);
 /// The bytes of it that live objects take, with their padding.
 SHMEM_API size_t shmemx_heap_used(shmemx_heap_t heap);
+
+/* ---- Devices: what shoal/device/device.hpp is made of ---- */
+
+/// The device of this PE, a shoal::device::Backend. The first call is collective over all PEs. `abi`: the caller's
+/// shoal::device::kAbi; another one than the library's ends the job.
+SHMEM_API void *shmemx_device_backend(int abi);
+/// Fills in a shoal::device::TeamView of `team`, which must be valid.
+SHMEM_API void shmemx_device_team(shmem_team_t team, void *view);
+/// As shmem_malloc and shmem_free in the device's symmetric memory; collective over all PEs.
+SHMEM_API void *shmemx_device_malloc(size_t size);
+SHMEM_API void shmemx_device_free(void *ptr);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -14,16 +14,18 @@ Builds Shoal and installs it. Installs the Debian packages that it needs and tha
   --compiler NAME     gcc or clang (default: gcc; clang for --sanitize thread)
   --prefix FOLDER     where to install (default: install/ in the repository)
   --jobs N            compile jobs at a time (default: one a processor, as far as memory allows)
+  --python on|off     build the Python package, too (default: on; off with sanitizers)
   --tests on|off      build the tests and the benchmarks as well (default: off)
   --clean             start afresh: remove this configuration's build folder first
   --no-install        install no Debian packages: say which are missing and stop
   --help              this text
 
-Afterwards:  source install/set_env.sh   puts shoalcc, shoalc++, shoalrun, shoal-info and shoal-perf on PATH.
+Afterwards:  source install/set_env.sh   puts shoalcc, shoalc++, shoalrun, shoal-top, shoal-info and shoal-perf on PATH,
+and the Python package on PYTHONPATH.
 END
 }
 
-type='' sanitize=none compiler='' prefix=$root/install jobs='' tests='' clean=no packages=yes
+type='' sanitize=none compiler='' prefix=$root/install jobs='' tests='' python='' clean=no packages=yes
 while [ $# -gt 0 ]; do
   option=$1
   case $option in
@@ -31,7 +33,7 @@ while [ $# -gt 0 ]; do
     --clean) clean=yes && shift && continue ;;
     --no-install) packages=no && shift && continue ;;
     --help | -h) usage && exit 0 ;;
-    --build-type | --sanitize | --compiler | --prefix | --jobs | --tests) [ $# -ge 2 ] || fail "$option needs a value; see --help" ;;
+    --build-type | --sanitize | --compiler | --prefix | --jobs | --tests | --python) [ $# -ge 2 ] || fail "$option needs a value; see --help" ;;
     *) fail "unknown argument '$option'; see --help" ;;
   esac
   case $option in
@@ -41,6 +43,7 @@ while [ $# -gt 0 ]; do
     --prefix) prefix=$(realpath -m -- "$2") ;;
     --jobs) jobs=$2 ;;
     --tests) tests=${2,,} ;;
+    --python) python=${2,,} ;;
   esac
   shift 2
 done
@@ -65,10 +68,15 @@ case $type in
   *) fail "--build-type $type: must be release, debug or relwithdebinfo" ;;
 esac
 case $tests in '' | on | off) ;; *) fail "--tests $tests: must be on or off" ;; esac
+case $python in '' | on | off) ;; *) fail "--python $python: must be on or off" ;; esac
 [ -n "$jobs" ] || jobs=$(default_jobs)
 is_number "$jobs" || fail "--jobs $jobs: must be a whole number from 1 on"
 
-needs+=(cmake ninja-build)
+needs+=(cmake ninja-build libssl-dev)
+if [ "$sanitize" != none ]; then python=off; fi
+# On a machine where nothing is to be installed, Python is there if what it needs is.
+if [ -z "$python" ] && [ $packages = yes ]; then python=on; fi
+[ "$python" != on ] || needs+=(pybind11-dev python3-dev python3-numpy)
 [ "$tests" != on ] || needs+=(libgtest-dev libbenchmark-dev python3 pkg-config)
 need_packages $packages "${needs[@]}"
 
@@ -81,6 +89,9 @@ case $compiler-$type-$sanitize in
   *) folder=$compiler-$type-$sanitize ;;
 esac
 build=$root/build/$folder
+mkdir -p "$root/build"
+exec {lock}>"$root/build/.$folder.lock"
+flock -n $lock || { echo "another build of build/$folder is running: waiting for it" && flock $lock; }
 if [ $clean = yes ]; then rm -rf -- "$build"; fi
 
 settings=()
@@ -89,6 +100,7 @@ if [ -n "$tests" ]; then
 elif [ ! -e "$build/CMakeCache.txt" ]; then
   settings=(-DSHOAL_TESTS=OFF -DSHOAL_BENCH=OFF)
 fi
+if [ -n "$python" ]; then settings+=(-DSHOAL_WITH_PYTHON="${python^^}"); fi
 say "Building ($compiler, $cmake_type, sanitizers: $sanitize) in build/$folder"
 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=$cmake_type -DCMAKE_C_COMPILER=$cc -DCMAKE_CXX_COMPILER=$cxx \
   -DSHOAL_SANITIZE=$flags "${settings[@]}" --log-level=WARNING

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 # Properties whose value names other tests or fixtures of the same part.
-NAMES = {"DEPENDS", "FIXTURES_REQUIRED", "FIXTURES_SETUP", "FIXTURES_CLEANUP", "RESOURCE_LOCK"}
+NAMES = {"DEPENDS", "FIXTURES_REQUIRED", "FIXTURES_SETUP", "FIXTURES_CLEANUP"}
 
 
 def bracket(text):

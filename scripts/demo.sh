@@ -23,7 +23,7 @@ END
 }
 
 pes=4
-build_options=()
+build_options=(--python off)
 while [ $# -gt 0 ]; do
   case $1 in
     -n)
@@ -31,6 +31,7 @@ while [ $# -gt 0 ]; do
       pes=$2
       shift 2
       ;;
+    -n?*) set -- -n "${1#-n}" "${@:2}" ;;
     --no-install) build_options+=("$1") && shift ;;
     --help | -h) usage && exit 0 ;;
     --) shift && break ;;

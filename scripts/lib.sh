@@ -7,7 +7,8 @@ fail() {
   exit 1
 }
 
-# need_packages INSTALL PACKAGE...: sees to it that the Debian packages are there. INSTALL=no only says what is missing.
+# need_packages INSTALL PACKAGE...: sees to it that the Debian packages are there (NAME, or NAME:ARCHITECTURE). INSTALL=no only
+# says what is missing.
 need_packages() {
   local install=$1 package missing=()
   shift
@@ -28,6 +29,9 @@ need_packages() {
   [ "$install" = yes ] || fail "missing packages; install them with: apt-get install ${missing[*]}"
   say "Installing ${missing[*]}"
   local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600)
+  for package in "${missing[@]}"; do
+    case $package in *:*) "${as_root[@]}" dpkg --add-architecture "${package#*:}" ;; esac
+  done
   # The package lists may be absent, or too old to name files that still exist.
   "${apt[@]}" update || echo "could not renew the package lists; trying with those that are here"
   "${apt[@]}" install -y --no-install-recommends "${missing[@]}" || fail "could not install: ${missing[*]}"

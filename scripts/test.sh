@@ -13,7 +13,7 @@ Installs the Debian packages that it needs and that are missing. Exit status 0 o
 Parts, and what of each is run without and with --full:
   release   g++, optimised                                  whole     whole
   asan      g++, address and undefined-behaviour sanitizer  whole     whole
-  clang     clang, optimised, warnings are errors           subset    whole
+  clang     clang, optimised, warnings are errors; fuzzers  subset    whole
   tsan      clang, thread sanitizer                         subset    whole
   dev       g++, warnings are errors                        -         whole
   aarch64   cross build, run by an emulator                 -         smoke
@@ -52,42 +52,48 @@ parts=(clang tsan asan release)
 [ $full = no ] || parts=(dev clang tsan asan aarch64 release)
 if [ -n "$only" ]; then IFS=, read -ra parts <<<"$only"; fi
 
-# The subsets: what a second compiler and ThreadSanitizer could see that g++ and AddressSanitizer do not.
+# The subsets: what a second compiler and the sanitizers could see that the release does not, at fewer numbers of PEs.
 tsan_conformance=(threads contexts locks signals wait)
 subset_of() {
   [ -z "$filter" ] || { echo "$filter" && return; }
   case $1:$full in
-    clang:no) echo '^(unit|negative)\.|^conformance\.\w+\.[24]$' ;;
+    clang:no) echo '^(unit|negative|fuzz)\.|^conformance\.\w+\.[24]$' ;;
     tsan:no) echo "^unit\\.\\w+_test\$|^conformance\\.($(IFS='|' && echo "${tsan_conformance[*]}"))\\.2\$" ;;
     aarch64:*) echo '^unit\.\w+_test$|^conformance\.\w+\.[24]$' ;;
     *) echo . ;;
   esac
 }
-targets_of() {
+targets_of() { # Ninja's FOLDER/all is all that a folder builds
   case $1:$full$filter in
-    tsan:no) echo shoalrun shoal_unit_tests "${tsan_conformance[@]/#/conformance_}" ;;
+    clang:no) echo tools/run/all tools/info/all tests/unit/all tests/fuzz/all tests/negative/all tests/conformance/all ;;
+    tsan:no) echo tools/run/all tests/unit/all "${tsan_conformance[@]/#/conformance_}" ;;
     *) echo all ;;
   esac
 }
 
-needs=(cmake ninja-build g++ python3 pkg-config libgtest-dev libbenchmark-dev valgrind)
+needs=(cmake ninja-build g++ python3 pkg-config libssl-dev libpmix-dev libucx-dev openmpi-bin iproute2 libgtest-dev libbenchmark-dev libeigen3-dev valgrind)
 for part in "${parts[@]}"; do
   case $part in
-    release | asan | dev) ;;
-    clang) needs+=(clang) ;;
+    release) needs+=(python3-numpy python3-pytest pybind11-dev python3-dev python3-torch) ;;
+    dev) needs+=(python3-numpy python3-pytest pybind11-dev python3-dev) ;;
+    asan) ;;
+    clang) needs+=(clang libclang-rt-dev) ;;
     tsan) needs+=(clang libclang-rt-dev) ;;
-    aarch64) needs+=(g++-aarch64-linux-gnu qemu-user) ;;
+    aarch64) needs+=(g++-aarch64-linux-gnu qemu-user libssl-dev:arm64 libstdc++6:arm64) ;;
     *) fail "--only $part: no such part; see --help" ;;
   esac
 done
 need_packages $packages "${needs[@]}"
 
 cd "$root"
+if [ $full = yes ]; then export SHOAL_TEST_FULL=1; else unset SHOAL_TEST_FULL; fi # tests with a number of rounds do them all
 combined=()
 for part in "${parts[@]}"; do
   say "Building $part"
   began=$SECONDS
-  cmake --preset "$part" --log-level=WARNING -DSHOAL_TESTS=ON -DSHOAL_EXAMPLES=ON
+  case $part in release | dev) python=ON ;; *) python=AUTO ;; esac
+  case $part in clang) fuzz=ON ;; *) fuzz=OFF ;; esac
+  cmake --preset "$part" --log-level=WARNING -DSHOAL_TESTS=ON -DSHOAL_EXAMPLES=ON -DSHOAL_WITH_PYTHON=$python -DSHOAL_FUZZ=$fuzz
   read -ra targets <<<"$(targets_of "$part")"
   cmake --build --preset "$part" -j "$jobs" --target "${targets[@]}"
   echo "$part: built in $((SECONDS - began)) s"
@@ -100,6 +106,5 @@ done
 say "Testing"
 folder=build/tests$([ $full = no ] || echo -full)
 python3 scripts/combine_tests.py "$folder" "${combined[@]}"
-if [ $full = yes ]; then export SHOAL_TEST_FULL=1; fi # tests with a number of rounds do them all
 export UBSAN_OPTIONS=print_stacktrace=1
 exec ctest --test-dir "$folder" -j "$jobs" --output-on-failure --no-tests=error --timeout 600

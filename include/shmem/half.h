@@ -13,6 +13,12 @@
 #define SHMEM_CAST_(type, value) ((type)(value))
 #endif
 
+#ifdef __CUDACC__
+#define SHMEMX_HALF_FN_ static __host__ __device__ inline
+#else
+#define SHMEMX_HALF_FN_ static inline
+#endif
+
 /// A float16, as bits: sign 1, exponent 5, fraction 10.
 typedef struct {
   uint16_t bits;
@@ -23,25 +29,25 @@ typedef struct {
   uint16_t bits;
 } shmemx_bfloat16_t;
 
-static inline uint32_t shmemx_bits_of_float_(float value) {
+SHMEMX_HALF_FN_ uint32_t shmemx_bits_of_float_(float value) {
   uint32_t bits;
   __builtin_memcpy(&bits, &value, sizeof bits);
   return bits;
 }
 
-static inline float shmemx_float_of_bits_(uint32_t bits) {
+SHMEMX_HALF_FN_ float shmemx_float_of_bits_(uint32_t bits) {
   float value;
   __builtin_memcpy(&value, &bits, sizeof value);
   return value;
 }
 
 /// `bits` without its lowest `shift` bits, rounded to nearest, ties to even.
-static inline uint32_t shmemx_shift_round_(uint32_t bits, unsigned shift) {
+SHMEMX_HALF_FN_ uint32_t shmemx_shift_round_(uint32_t bits, unsigned shift) {
   const uint32_t kept = bits >> shift;
   return (bits + ((SHMEM_CAST_(uint32_t, 1) << (shift - 1)) - 1) + (kept & 1U)) >> shift;
 }
 
-static inline float shmemx_half_to_float(shmemx_half_t narrow) {
+SHMEMX_HALF_FN_ float shmemx_half_to_float(shmemx_half_t narrow) {
   const uint32_t sign = SHMEM_CAST_(uint32_t, narrow.bits & 0x8000U) << 16;
   const uint32_t exponent = (narrow.bits >> 10) & 0x1fU;
   const uint32_t fraction = narrow.bits & 0x3ffU;
@@ -53,7 +59,7 @@ static inline float shmemx_half_to_float(shmemx_half_t narrow) {
   return shmemx_float_of_bits_(sign | ((exponent + 112U) << 23) | (fraction << 13));
 }
 
-static inline shmemx_half_t shmemx_half_from_float(float value) {
+SHMEMX_HALF_FN_ shmemx_half_t shmemx_half_from_float(float value) {
   const uint32_t bits = shmemx_bits_of_float_(value);
   const uint32_t magnitude = bits & 0x7fffffffU;
   uint32_t result;
@@ -75,11 +81,11 @@ static inline shmemx_half_t shmemx_half_from_float(float value) {
   }
 }
 
-static inline float shmemx_bfloat16_to_float(shmemx_bfloat16_t narrow) {
+SHMEMX_HALF_FN_ float shmemx_bfloat16_to_float(shmemx_bfloat16_t narrow) {
   return shmemx_float_of_bits_(SHMEM_CAST_(uint32_t, narrow.bits) << 16);
 }
 
-static inline shmemx_bfloat16_t shmemx_bfloat16_from_float(float value) {
+SHMEMX_HALF_FN_ shmemx_bfloat16_t shmemx_bfloat16_from_float(float value) {
   const uint32_t bits = shmemx_bits_of_float_(value);
   shmemx_bfloat16_t narrow;
   if ((bits & 0x7fffffffU) > 0x7f800000U) {

@@ -8,7 +8,8 @@ namespace shoal {
 void bad_context(shmem_ctx_t ctx, const char* call) noexcept {
   world().fatal(call, ctx == SHMEM_CTX_INVALID
                           ? "the context is SHMEM_CTX_INVALID"
-                          : strf("the context %p is not valid: destroyed already, or of an earlier init", static_cast<void*>(ctx)));
+                          : strf("the context %p is not valid: destroyed already, or of an earlier init",
+                                 static_cast<void*>(ctx)));
 }
 
 }  // namespace shoal
@@ -25,10 +26,10 @@ int create(const Team* team, std::uintptr_t team_handle, long options, shmem_ctx
     here.fatal(call, strf("options %#lx has bits that are no context option", static_cast<unsigned long>(options)));
   const Context& world = here.world();
   const Segment& heap = *here.team_space().heap;
-  const Context::Members members = team_handle == 1 ? Context::Members{world.n_pes(), nullptr, heap.peers.data()}
-                                                    : team->context_members();
-  const std::uintptr_t handle =
-      here.contexts().insert(std::unique_ptr<UserContext>(new UserContext{Context(world.domain(), heap, members), team_handle, options}));
+  const Context::Members members =
+      team_handle == 1 ? Context::Members{world.n_pes(), nullptr, heap.peers.data()} : team->context_members();
+  const std::uintptr_t handle = here.contexts().insert(
+      std::unique_ptr<UserContext>(new UserContext{Context(world.domain(), heap, members), team_handle, options}));
   *ctx = reinterpret_cast<shmem_ctx_t>(handle);
   return handle == 0 ? -1 : 0;
 }
@@ -74,7 +75,8 @@ SHOAL_API(void, ctx_session_start,
   if ((options & ~SHMEM_CTX_SESSION_BATCH) != 0)
     context.fatal(call, strf("options %#lx has bits that are no session option", static_cast<unsigned long>(options)));
   if ((config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS) != 0)
-    context.fatal(call, strf("config_mask %#lx has bits other than SHMEM_CTX_SESSION_TOTAL_OPS", static_cast<unsigned long>(config_mask)));
+    context.fatal(call, strf("config_mask %#lx has bits other than SHMEM_CTX_SESSION_TOTAL_OPS",
+                             static_cast<unsigned long>(config_mask)));
   if ((config_mask & SHMEM_CTX_SESSION_TOTAL_OPS) != 0 && config == nullptr)
     context.fatal(call, "config is NULL although config_mask names a field of it");
 }

@@ -7,8 +7,8 @@
 
 namespace shoal {
 
-/// Before init and after finalize `world` is a context on which every operation ends the program with a message, so that
-/// the fast path needn't ask whether there is a job.
+/// Before init and after finalize `world` is a context on which every operation ends the program with a message, so
+/// that the fast path needn't ask whether there is a job.
 struct Current {
   const Context* world;
   Job* job;

@@ -5,27 +5,29 @@
 #include <algorithm>
 
 #include "api/define.hpp"
+#include "api/life.hpp"
 #include "base/error.hpp"
 #include "comm/atomics.hpp"
+#include "observe/caller.hpp"
 
 using namespace shoal;
 
 #define SHOAL_API_X extern "C" __attribute__((visibility("default")))
 
-#define SHOAL_DEFINE(NAME, T)                                                                                        \
-  SHOAL_API_X void shmemx_##NAME##_atomic_add(T* dest, T value, int pe) {                                            \
-    atomic_update<FetchAdd>(world(), dest, value, pe, "shmemx_" #NAME "_atomic_add");                                \
-  }                                                                                                                  \
-  SHOAL_API_X void shmemx_ctx_##NAME##_atomic_add(shmem_ctx_t ctx, T* dest, T value, int pe) {                       \
-    constexpr const char* call = "shmemx_ctx_" #NAME "_atomic_add";                                                  \
-    atomic_update<FetchAdd>(context_of(ctx, call), dest, value, pe, call);                                           \
-  }                                                                                                                  \
-  SHOAL_API_X T shmemx_##NAME##_atomic_fetch_add(T* dest, T value, int pe) {                                         \
-    return atomic_update<FetchAdd>(world(), dest, value, pe, "shmemx_" #NAME "_atomic_fetch_add");                   \
-  }                                                                                                                  \
-  SHOAL_API_X T shmemx_ctx_##NAME##_atomic_fetch_add(shmem_ctx_t ctx, T* dest, T value, int pe) {                    \
-    constexpr const char* call = "shmemx_ctx_" #NAME "_atomic_fetch_add";                                            \
-    return atomic_update<FetchAdd>(context_of(ctx, call), dest, value, pe, call);                                    \
+#define SHOAL_DEFINE(NAME, T)                                                                      \
+  SHOAL_API_X void shmemx_##NAME##_atomic_add(T* dest, T value, int pe) {                          \
+    atomic_post<FetchAdd>(world(), dest, value, pe, "shmemx_" #NAME "_atomic_add");                \
+  }                                                                                                \
+  SHOAL_API_X void shmemx_ctx_##NAME##_atomic_add(shmem_ctx_t ctx, T* dest, T value, int pe) {     \
+    constexpr const char* call = "shmemx_ctx_" #NAME "_atomic_add";                                \
+    atomic_post<FetchAdd>(context_of(ctx, call), dest, value, pe, call);                           \
+  }                                                                                                \
+  SHOAL_API_X T shmemx_##NAME##_atomic_fetch_add(T* dest, T value, int pe) {                       \
+    return atomic_update<FetchAdd>(world(), dest, value, pe, "shmemx_" #NAME "_atomic_fetch_add"); \
+  }                                                                                                \
+  SHOAL_API_X T shmemx_ctx_##NAME##_atomic_fetch_add(shmem_ctx_t ctx, T* dest, T value, int pe) {  \
+    constexpr const char* call = "shmemx_ctx_" #NAME "_atomic_fetch_add";                          \
+    return atomic_update<FetchAdd>(context_of(ctx, call), dest, value, pe, call);                  \
   }
 SHOAL_DEFINE(float, float)
 SHOAL_DEFINE(double, double)
@@ -36,14 +38,22 @@ SHOAL_API_X void shmemx_sync_pe(int pe) {
   job(call).pair_sync().meet(world(), pe, call);
 }
 
+SHOAL_API_X void shmemx_race_access(const void* address, size_t nbytes, int writes, const void* site) {
+  if (current.job != nullptr)
+    current.job->access(address, nbytes, writes != 0,
+                        site == nullptr ? caller_address() : reinterpret_cast<std::uintptr_t>(site));
+}
+
 SHOAL_API_X void shmemx_sem_set(shmemx_sem_t* sem, int64_t value, int pe) {
-  atomic_update<Swap>(world(), &sem->count, value, pe, "shmemx_sem_set");
+  atomic_post<Swap>(world(), &sem->count, value, pe, "shmemx_sem_set");
 }
 SHOAL_API_X void shmemx_sem_post(shmemx_sem_t* sem, int pe) {
   world().quiet();  // what was put before is complete when the waiter goes on
-  atomic_update<FetchAdd>(world(), &sem->count, int64_t{1}, pe, "shmemx_sem_post");
+  atomic_post<FetchAdd>(world(), &sem->count, int64_t{1}, pe, "shmemx_sem_post");
 }
-SHOAL_API_X void shmemx_sem_wait(shmemx_sem_t* sem, int pe) { semaphore_wait(world(), &sem->count, pe, "shmemx_sem_wait"); }
+SHOAL_API_X void shmemx_sem_wait(shmemx_sem_t* sem, int pe) {
+  semaphore_wait(world(), &sem->count, pe, "shmemx_sem_wait");
+}
 SHOAL_API_X int shmemx_sem_trywait(shmemx_sem_t* sem, int pe) {
   if (semaphore_try(world(), &sem->count, pe, "shmemx_sem_trywait")) return 0;
   world().domain().waiter->test_failed();
@@ -59,7 +69,8 @@ void put_batch(const Context& context, const shmemx_block_t* blocks, size_t coun
   for (size_t i = 0; i < count; ++i) context.put(blocks[i].dest, blocks[i].source, blocks[i].nbytes, pe, call);
 }
 void get_batch(const Context& context, const shmemx_block_t* blocks, size_t count, int pe, const char* call) noexcept {
-  for (size_t i = 0; i < count; ++i) context.get(blocks[i].dest, blocks[i].source, blocks[i].nbytes, pe, call);
+  for (size_t i = 0; i < count; ++i) context.get_nbi(blocks[i].dest, blocks[i].source, blocks[i].nbytes, pe, call);
+  if (context.domain().spans_nodes()) context.quiet_far();  // they are complete when it returns
 }
 
 }  // namespace
@@ -91,7 +102,8 @@ HeapOf heap_of(shmemx_heap_t handle, const char* call) noexcept {
   if (handle == SHMEMX_HEAP_DEFAULT) return {&here.heap(), &here.world_team()};
   TeamHeap* found = here.heaps().find(reinterpret_cast<std::uintptr_t>(handle));
   if (found == nullptr)
-    here.fatal(call, strf("the heap %p is not valid: destroyed already, or of an earlier init", static_cast<void*>(handle)));
+    here.fatal(call,
+               strf("the heap %p is not valid: destroyed already, or of an earlier init", static_cast<void*>(handle)));
   return {&found->heap(), &found->team()};
 }
 
@@ -99,13 +111,16 @@ HeapOf heap_of(shmemx_heap_t handle, const char* call) noexcept {
 
 SHOAL_API_X int shmemx_heap_create(const shmemx_heap_attr_t* attr, shmemx_heap_t* heap) {
   constexpr const char* call = "shmemx_heap_create";
+  if (attr == nullptr || heap == nullptr) return refused(call, "attr and heap must not be null");
   *heap = SHMEMX_HEAP_INVALID;
   Job& here = job(call);
   const std::size_t alignment = attr->alignment == 0 ? 64 : attr->alignment;
   Team* team = team_of(attr->team, call);
-  if (team == nullptr || attr->size == 0 || (alignment & (alignment - 1)) != 0 || alignment > (std::size_t{1} << 21)) return -1;
+  if (team == nullptr || attr->size == 0 || (alignment & (alignment - 1)) != 0 || alignment > (std::size_t{1} << 21))
+    return -1;
   try {
-    *heap = reinterpret_cast<shmemx_heap_t>(here.create_heap(*team, std::max<std::size_t>(attr->size, kLeastHeapBytes), alignment, call));
+    *heap = reinterpret_cast<shmemx_heap_t>(
+        here.create_heap(*team, std::max<std::size_t>(attr->size, kLeastHeapBytes), alignment, call));
   } catch (const std::exception& error) {
     here.fatal(call, error.what());
   }

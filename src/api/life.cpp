@@ -4,9 +4,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <system_error>
 
 #include "bootstrap/find.hpp"
 
@@ -36,11 +38,19 @@ constinit const NoJob kChild("called in a forked child, which is no PE: only the
 const Domain kChildDomain{0, 0, nullptr, nullptr, {}, &kChild};
 constinit const Context kChildContext(kChildDomain);
 
+/// A misspelt variable has no effect, and nobody would notice.
+void warn_of_misspelt(const Log& log) {
+  for (const UnknownVariable& unknown : find_unknown(process_variables()))
+    if (!unknown.nearest.empty())
+      log.warning("%s is set but is no option: did you mean %s?", unknown.name.c_str(), unknown.nearest.c_str());
+}
+
 void print_options(const Job& job) {
   std::string table = strf("Shoal %s, OpenSHMEM %d.%d", SHOAL_VERSION, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
   if (job.options().print_info)
     for (const OptionRow& row : describe_options(process_environment))
-      table += strf("\n  %-22s %-12s (%s) %s", row.name.c_str(), row.value.c_str(), row.source.c_str(), row.help.c_str());
+      table +=
+          strf("\n  %-22s %-12s (%s) %s", row.name.c_str(), row.value.c_str(), row.source.c_str(), row.help.c_str());
   print_line(-1, table);
 }
 
@@ -53,21 +63,39 @@ Life& Life::instance() {
   return *life;
 }
 
+void Life::set_default(const std::string& name, const std::string& value) {
+  const std::lock_guard guard(mutex_);
+  defaults_[name] = value;
+}
+
+Options::Environment Life::environment() const {
+  return [this](const char* name) -> const char* {
+    if (const char* set = process_environment(name)) return set;
+    const auto found = defaults_.find(name);
+    return found == defaults_.end() ? nullptr : found->second.c_str();
+  };
+}
+
 void Life::start() {
   JobSetup setup;
-  setup.options = Options::from(process_environment);
+  setup.options = Options::from(environment());
   Job::check(setup.options);
-  bootstrap_ = find_bootstrap(process_environment);
+  bootstrap_ = find_bootstrap(environment(), start_);
+  ++start_.session;
   setup.bootstrap = bootstrap_.get();
   const int me = bootstrap_->rank();
-  status_ = std::make_unique<StatusMapping>(StatusMapping::open(process_environment, bootstrap_->size()));
+  status_ = std::make_unique<StatusMapping>(StatusMapping::open(environment(), bootstrap_->size()));
   StatusWriter(status_->record(me)).set(Phase::starting, "shmem_init", "");
   setup.status = status_.get();
   setup.static_data = true;
+  setup.thread_level = thread_level_;
   job_ = Job::start(std::move(setup));
   pid_ = ::getpid();
+  status_->record(me)->counters.threaded.store(thread_level_ == SHMEM_THREAD_MULTIPLE ? 1 : 0,
+                                               std::memory_order_relaxed);
   StatusWriter(status_->record(me)).set(Phase::running, "", "");
   current = {&job_->world(), job_.get()};
+  if (me == 0) warn_of_misspelt(job_->log());
   if (me == 0 && (job_->options().print_version || job_->options().print_info)) print_options(*job_);
   if (!watches_exit_) {
     // on_exit, not atexit: a program that fails must not wait here for PEs that wait for it.
@@ -76,24 +104,39 @@ void Life::start() {
   }
 }
 
+int refused(const char* call, const std::string& what, Code code) noexcept {
+  print_line(Life::instance().initialized() ? world().domain().me : launched_as(process_environment),
+             std::string(call) + ": " + what);
+  return static_cast<int>(code);
+}
+
 std::unique_ptr<Life::Failure> Life::try_init(const char* call, int requested) {
   const std::lock_guard guard(mutex_);
   if (inits_ > 0 && pid_ == ::getpid()) {
     ++inits_;
     return nullptr;
   }
+  thread_level_ = requested;
   try {
     start();
   } catch (const std::bad_alloc&) {
-    return std::make_unique<Failure>(Failure{
-        Code::out_of_memory, std::string(call) + ": out of memory: raise the limits of this process (ulimit -d, -v) or lower SHMEM_SYMMETRIC_SIZE"});
+    return std::make_unique<Failure>(
+        Failure{Code::out_of_memory,
+                std::string(call) +
+                    ": out of memory: raise the limits of this process (ulimit -d, -v) or lower SHMEM_SYMMETRIC_SIZE"});
   } catch (const Error& error) {
     return std::make_unique<Failure>(Failure{error.code(), std::string(call) + ": " + error.what()});
+  } catch (const std::system_error& error) {  // std::thread's: it knows no remedy
+    try {
+      errno = error.code().value();
+      throw_errno(std::string(call) + ": cannot start a thread");
+    } catch (const Error& told) {
+      return std::make_unique<Failure>(Failure{told.code(), told.what()});
+    }
   } catch (const std::exception& error) {
     return std::make_unique<Failure>(Failure{Code::system, std::string(call) + ": " + error.what()});
   }
   inits_ = 1;
-  thread_level_ = requested;
   return nullptr;
 }
 
@@ -108,6 +151,25 @@ int Life::init(const char* call, int requested, int* provided) {
   return 0;
 }
 
+int Life::init_as(const char* call, StartInfo start, int requested, int* provided) {
+  {
+    const std::lock_guard guard(mutex_);
+    start.session = start_.session;
+    start.made = &made_id_;
+    start_ = std::move(start);
+  }
+  const int code = init(call, requested, provided);
+  const std::lock_guard guard(mutex_);
+  start_ = {.session = start_.session};
+  return code;
+}
+
+UniqueId Life::make_id() {
+  const std::lock_guard guard(mutex_);
+  made_id_ = make_unique_id(Options::from(environment()).interface);
+  return made_id_.id;
+}
+
 void Life::init_or_exit(const char* call) {
   const auto failure = try_init(call, SHMEM_THREAD_SINGLE);
   if (failure == nullptr) return;
@@ -115,8 +177,9 @@ void Life::init_or_exit(const char* call) {
   const int pe = launched_as(process_environment);
   // Often the same mistake on all PEs: the launcher prints the first line only, and ends the others.
   try {
-    if (bootstrap_ == nullptr && pe >= 0) bootstrap_ = find_bootstrap(process_environment);
-    if (bootstrap_ != nullptr) bootstrap_->abort(1, (pe < 0 ? "shoal: " : strf("shoal: PE %d: ", pe)) + failure->text);
+    if (bootstrap_ == nullptr && pe >= 0 && process_environment("SHOAL_STORE_FD") != nullptr)
+      bootstrap_ = find_bootstrap(process_environment);
+    if (bootstrap_ != nullptr) bootstrap_->abort(1, spoken_by(pe, failure->text));
   } catch (const Error&) {
   }
   std::fflush(nullptr);
@@ -134,8 +197,10 @@ void Life::after_fork_in_child() {
 
 void Life::stop(bool program_ends) {
   StatusWriter status(status_->record(job_->me()));
-  status.set(Phase::leaving, "shmem_finalize", program_ends ? "at exit" : "");
-  job_->stop();
+  const char* call = program_ends ? "shmem_finalize at exit" : "shmem_finalize";
+  status.set(Phase::leaving, call, "");
+  job_->stop(call);
+  if (job_->end_status() != 0) end_status_ = job_->end_status();
   status.set(Phase::left, "", "");
   if (program_ends) {
     // The memory goes with the process; other exit handlers may still read symmetric variables and blocks.
@@ -169,9 +234,19 @@ void Life::finalize() {
 }
 
 void Life::end_of_program(int status) {
-  if (status != 0 || pid_ != ::getpid()) return;
-  const std::lock_guard guard(mutex_);
-  if (inits_ > 0) leave(true);
+  if (pid_ != ::getpid()) return;
+  if (status == 0) {
+    {
+      const std::lock_guard guard(mutex_);
+      if (inits_ > 0) leave(true);
+    }
+    // The C library goes on with the handlers that are left, and ends with this status.
+    if (end_status_ != 0) std::exit(end_status_);
+    return;
+  }
+  // A thread that is in init or finalize may wait there for ever: then nobody is told.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock && inits_ > 0) bootstrap_->exiting(status);
 }
 
 }  // namespace shoal

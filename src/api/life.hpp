@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of the job in this process: init and finalize, counted, again and again; and what happens at exit and after fork.
+// The life of the job in this process: init and finalize, counted, again and again; and what happens at exit and after
+// fork.
 #pragma once
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "api/current.hpp"
 #include "base/error.hpp"
+#include "bootstrap/find.hpp"
 #include "bootstrap/status_mapping.hpp"
 
 namespace shoal {
+
+/// Prints why a call is refused that can say so to its caller. @return `code`
+int refused(const char* call, const std::string& what, Code code = Code::invalid_argument) noexcept;
 
 /// Init and finalize may come from any thread, one at a time.
 class Life final {
@@ -20,10 +26,17 @@ class Life final {
   /// For the form that reports failure to its caller: prints why, and gives back a Code, or 0. Counts calls; the first
   /// starts the job.
   int init(const char* call, int requested, int* provided);
+  /// The same, as the program says: `start` need not outlive the call.
+  int init_as(const char* call, StartInfo start, int requested, int* provided);
+  /// A unique id, whose meeting this process holds from now on until its next init. @throws Error
+  UniqueId make_id();
   /// For the forms that cannot: ends the program with status 1, and the job with one line for all.
   void init_or_exit(const char* call);
   /// The last of as many calls as there were of init ends the job. One too many does nothing.
   void finalize();
+
+  /// Before init: what an option is where the environment says nothing.
+  void set_default(const std::string& name, const std::string& value);
 
   int initialized() const noexcept { return inits_.load(std::memory_order_acquire) > 0 ? 1 : 0; }
   int thread_level() const noexcept { return thread_level_; }
@@ -35,12 +48,15 @@ class Life final {
   };
   /// @return what went wrong, or nothing
   std::unique_ptr<Failure> try_init(const char* call, int requested);
+  /// The process's environment, before it the defaults that were set.
+  Options::Environment environment() const;
   void start();
   void stop(bool program_ends);
   void leave(bool program_ends);
-  /// A program that ends by returning from main or by exit(0) leaves in order.
+  /// A program that ends by returning 0 from main or by exit(0) leaves in order; with any other status it says so.
   void end_of_program(int status);
-  /// When another PE died, its death is the news, not that this one misses it: the launcher says so and ends this process.
+  /// When another PE died, its death is the news, not that this one misses it: the launcher says so and ends this
+  /// process.
   void wait_to_be_ended(Code code) const;
   /// A forked child is no PE: every call that it makes says so, instead of taking part in its parent's place.
   static void after_fork_in_child();
@@ -49,7 +65,11 @@ class Life final {
   std::atomic<int> inits_{0};
   std::atomic<pid_t> pid_{0};  // a forked child is no PE: it must leave the job alone
   int thread_level_ = SHMEM_THREAD_SINGLE;
+  std::map<std::string, std::string> defaults_;
+  StartInfo start_;
+  MadeId made_id_;
   bool watches_exit_ = false;
+  int end_status_ = 0;  // in place of 0, when a check that only reports has found something
   std::unique_ptr<Bootstrap> bootstrap_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<StatusMapping> status_;

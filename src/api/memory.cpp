@@ -13,7 +13,8 @@ SHOAL_API(void*, malloc, (size_t size)) {
 SHOAL_API(void*, malloc_with_hints, (size_t size, long hints)) {
   Job& here = job("shmem_malloc_with_hints");
   if ((hints & ~(SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE)) != 0)
-    here.fatal("shmem_malloc_with_hints", strf("hints %#lx has bits that are no hint", static_cast<unsigned long>(hints)));
+    here.fatal("shmem_malloc_with_hints",
+               strf("hints %#lx has bits that are no hint", static_cast<unsigned long>(hints)));
   return here.heap().allocate(here.world_team(), size, 0, "shmem_malloc_with_hints");
 }
 

@@ -4,31 +4,33 @@
 
 using namespace shoal;
 
-#define SHOAL_DEFINE_STRIDED(single, blocked, T, width, direction)                                                           \
-  SHOAL_API(void, single, (T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {                 \
-    world().direction(dest, source, dst, sst, 1, nelems, width, pe, "shmem_" #single);                                       \
-  }                                                                                                                          \
-  SHOAL_API(void, ctx_##single,                                                                                              \
-            (shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {              \
-    context_of(ctx, "shmem_ctx_" #single).direction(dest, source, dst, sst, 1, nelems, width, pe, "shmem_ctx_" #single);     \
-  }                                                                                                                          \
-  SHOAL_API(void, blocked,                                                                                                   \
-            (T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)) {                \
-    world().direction(dest, source, dst, sst, bsize, nblocks, width, pe, "shmem_" #blocked);                                 \
-  }                                                                                                                          \
-  SHOAL_API(void, ctx_##blocked,                                                                                             \
-            (shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)) { \
-    context_of(ctx, "shmem_ctx_" #blocked)                                                                                   \
-        .direction(dest, source, dst, sst, bsize, nblocks, width, pe, "shmem_ctx_" #blocked);                                \
+#define SHOAL_DEFINE_STRIDED(single, blocked, T, width, direction)                                                   \
+  SHOAL_API(void, single, (T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {         \
+    world().direction(dest, source, dst, sst, 1, nelems, width, pe, "shmem_" #single);                               \
+  }                                                                                                                  \
+  SHOAL_API(void, ctx_##single,                                                                                      \
+            (shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {      \
+    context_of(ctx, "shmem_ctx_" #single)                                                                            \
+        .direction(dest, source, dst, sst, 1, nelems, width, pe, "shmem_ctx_" #single);                              \
+  }                                                                                                                  \
+  SHOAL_API(void, blocked,                                                                                           \
+            (T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)) {        \
+    world().direction(dest, source, dst, sst, bsize, nblocks, width, pe, "shmem_" #blocked);                         \
+  }                                                                                                                  \
+  SHOAL_API(void, ctx_##blocked,                                                                                     \
+            (shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks,  \
+             int pe)) {                                                                                              \
+    context_of(ctx, "shmem_ctx_" #blocked)                                                                           \
+        .direction(dest, source, dst, sst, bsize, nblocks, width, pe, "shmem_ctx_" #blocked);                        \
   }
 
-#define SHOAL_DEFINE(NAME, TYPE)                                                          \
-  SHOAL_DEFINE_STRIDED(NAME##_iput, NAME##_ibput, TYPE, sizeof(TYPE), put_strided)        \
+#define SHOAL_DEFINE(NAME, TYPE)                                                   \
+  SHOAL_DEFINE_STRIDED(NAME##_iput, NAME##_ibput, TYPE, sizeof(TYPE), put_strided) \
   SHOAL_DEFINE_STRIDED(NAME##_iget, NAME##_ibget, TYPE, sizeof(TYPE), get_strided)
 SHMEM_FOR_RMA_TYPES(SHOAL_DEFINE)
 #undef SHOAL_DEFINE
 
-#define SHOAL_DEFINE(SIZE)                                                  \
+#define SHOAL_DEFINE(SIZE)                                                   \
   SHOAL_DEFINE_STRIDED(iput##SIZE, ibput##SIZE, void, SIZE / 8, put_strided) \
   SHOAL_DEFINE_STRIDED(iget##SIZE, ibget##SIZE, void, SIZE / 8, get_strided)
 SHMEM_FOR_SIZES(SHOAL_DEFINE)

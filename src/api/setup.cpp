@@ -15,11 +15,11 @@ SHOAL_API_LEGACY(void, start_pes, (int)) {
 }
 
 SHOAL_API(int, init_thread, (int requested, int* provided)) {
-  if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
-    print_line(-1, strf("shmem_init_thread: thread level %d is none of SHMEM_THREAD_SINGLE, FUNNELED, SERIALIZED, MULTIPLE", requested));
-    return static_cast<int>(Code::invalid_argument);
-  }
-  return Life::instance().init("shmem_init_thread", requested, provided);
+  constexpr const char* call = "shmem_init_thread";
+  if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
+    return refused(call,
+                   strf("thread level %d is none of SHMEM_THREAD_SINGLE, FUNNELED, SERIALIZED, MULTIPLE", requested));
+  return Life::instance().init(call, requested, provided);
 }
 
 SHOAL_API(void, query_thread, (int* provided)) {
@@ -51,11 +51,17 @@ SHOAL_API(int, pe_accessible, (int pe)) {
 
 namespace {
 
-/// Where `address` of a world PE is mapped here, or null when it isn't symmetric or not reachable.
-void* peer_address(const void* address, int pe, const char* call) noexcept {
+/// The segment in which `address` is symmetric and has a counterpart at a world PE, or null.
+const Segment* shared_segment(const void* address, int pe, const char* call) noexcept {
   const Job& here = job(call);
   if (pe < 0 || pe >= here.n_pes()) return nullptr;
   const Segment* segment = here.segments().find(reinterpret_cast<std::uintptr_t>(address), 1);
+  return segment == nullptr || !segment->members[static_cast<std::size_t>(pe)] ? nullptr : segment;
+}
+
+/// Where `address` of a world PE is mapped here, or null when it isn't symmetric, not reachable or on another node.
+void* peer_address(const void* address, int pe, const char* call) noexcept {
+  const Segment* segment = shared_segment(address, pe, call);
   if (segment == nullptr) return nullptr;
   char* peer = segment->peers[static_cast<std::size_t>(pe)];
   return peer == nullptr ? nullptr : peer + (reinterpret_cast<std::uintptr_t>(address) - segment->base);
@@ -63,16 +69,26 @@ void* peer_address(const void* address, int pe, const char* call) noexcept {
 
 }  // namespace
 
-SHOAL_API(int, addr_accessible, (const void* addr, int pe)) {
-  return peer_address(addr, pe, "shmem_addr_accessible") != nullptr ? 1 : 0;
+namespace {
+
+/// The same for plain loads and stores. Under chaos there is none but one's own: they could not be delayed.
+void* usable_address(const void* address, int pe, const char* call) noexcept {
+  void* const there = peer_address(address, pe, call);
+  return world().domain().chaos == nullptr || pe == world().domain().me ? there : nullptr;
 }
 
-SHOAL_API(void*, ptr, (const void* dest, int pe)) { return peer_address(dest, pe, "shmem_ptr"); }
+}  // namespace
+
+SHOAL_API(int, addr_accessible, (const void* addr, int pe)) {
+  return shared_segment(addr, pe, "shmem_addr_accessible") != nullptr ? 1 : 0;
+}
+
+SHOAL_API(void*, ptr, (const void* dest, int pe)) { return usable_address(dest, pe, "shmem_ptr"); }
 
 SHOAL_API(void*, team_ptr, (shmem_team_t team, const void* dest, int pe)) {
   const Team* members = team_of(team, "shmem_team_ptr");
   if (members == nullptr || pe < 0 || pe >= members->size()) return nullptr;
-  return peer_address(dest, members->world_pe(pe), "shmem_team_ptr");
+  return usable_address(dest, members->world_pe(pe), "shmem_team_ptr");
 }
 
 SHOAL_API(void, info_get_version, (int* major, int* minor)) {

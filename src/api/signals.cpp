@@ -5,24 +5,26 @@
 
 using namespace shoal;
 
-#define SHOAL_DEFINE_PUT_SIGNAL(name, T, width)                                                                             \
-  SHOAL_API(void, name, (T* dest, const T* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe)) { \
-    world().put_signal(dest, source, bytes_of(nelems, width), sig_addr, signal, sig_op, pe, "shmem_" #name);                \
-  }                                                                                                                         \
-  SHOAL_API(void, ctx_##name, (shmem_ctx_t ctx, T* dest, const T* source, size_t nelems, uint64_t* sig_addr,                \
-                               uint64_t signal, int sig_op, int pe)) {                                                      \
-    context_of(ctx, "shmem_ctx_" #name)                                                                                     \
-        .put_signal(dest, source, bytes_of(nelems, width), sig_addr, signal, sig_op, pe, "shmem_ctx_" #name);               \
+#define SHOAL_DEFINE_PUT_SIGNAL(name, T, width)                                                                    \
+  SHOAL_API(void, name,                                                                                            \
+            (T* dest, const T* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe)) {  \
+    world().put_signal(dest, source, bytes_of(nelems, width), sig_addr, signal, sig_op, pe, "shmem_" #name);       \
+  }                                                                                                                \
+  SHOAL_API(void, ctx_##name,                                                                                      \
+            (shmem_ctx_t ctx, T* dest, const T* source, size_t nelems, uint64_t* sig_addr, uint64_t signal,        \
+             int sig_op, int pe)) {                                                                                \
+    context_of(ctx, "shmem_ctx_" #name)                                                                            \
+        .put_signal(dest, source, bytes_of(nelems, width), sig_addr, signal, sig_op, pe, "shmem_ctx_" #name);      \
   }
 
-#define SHOAL_DEFINE(NAME, TYPE)                                     \
-  SHOAL_DEFINE_PUT_SIGNAL(NAME##_put_signal, TYPE, sizeof(TYPE))     \
+#define SHOAL_DEFINE(NAME, TYPE)                                 \
+  SHOAL_DEFINE_PUT_SIGNAL(NAME##_put_signal, TYPE, sizeof(TYPE)) \
   SHOAL_DEFINE_PUT_SIGNAL(NAME##_put_signal_nbi, TYPE, sizeof(TYPE))
 SHMEM_FOR_RMA_TYPES(SHOAL_DEFINE)
 #undef SHOAL_DEFINE
 
-#define SHOAL_DEFINE(SIZE)                                      \
-  SHOAL_DEFINE_PUT_SIGNAL(put##SIZE##_signal, void, SIZE / 8)   \
+#define SHOAL_DEFINE(SIZE)                                    \
+  SHOAL_DEFINE_PUT_SIGNAL(put##SIZE##_signal, void, SIZE / 8) \
   SHOAL_DEFINE_PUT_SIGNAL(put##SIZE##_signal_nbi, void, SIZE / 8)
 SHMEM_FOR_SIZES(SHOAL_DEFINE)
 #undef SHOAL_DEFINE
@@ -44,9 +46,12 @@ SHOAL_API(void, ctx_signal_add, (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t s
 }
 
 SHOAL_API(uint64_t, signal_fetch, (const uint64_t* sig_addr)) {
-  world().require("shmem_signal_fetch");
-  world().domain().waiter->test_failed();  // programs poll with it: now and then, let others run
-  return load_acquire(world().own(sig_addr, 1, "shmem_signal_fetch"));
+  constexpr const char* call = "shmem_signal_fetch";
+  return watched(
+      world(), [&] { return Call{call, CallKind::test, -1, nullptr, sig_addr, sizeof *sig_addr}; }, call, [&] {
+        world().domain().waiter->test_failed();  // programs poll with it: now and then, let others run
+        return load_acquire(world().own(sig_addr, 1, call));
+      });
 }
 
 SHOAL_API(uint64_t, signal_wait_until, (uint64_t* sig_addr, int cmp, uint64_t cmp_value)) {

@@ -2,6 +2,7 @@
 // Teams: OpenSHMEM 1.6, "Team Management Routines".
 #include "api/define.hpp"
 #include "base/error.hpp"
+#include "team/watched.hpp"
 
 namespace shoal {
 
@@ -12,7 +13,9 @@ Team* team_of(shmem_team_t team, const char* call) noexcept {
   if (handle == 1) return &here.world_team();
   if (handle == 2) return &here.shared_team();
   Team* found = here.teams().find(handle);
-  if (found == nullptr) here.fatal(call, strf("the team %p is not valid: destroyed already, or of an earlier init", static_cast<void*>(team)));
+  if (found == nullptr)
+    here.fatal(call,
+               strf("the team %p is not valid: destroyed already, or of an earlier init", static_cast<void*>(team)));
   return found;
 }
 
@@ -30,7 +33,8 @@ int contexts_wanted(const shmem_team_config_t* config, long mask) noexcept {
 
 void check_mask(const Job& here, long mask, const char* call) noexcept {
   if ((mask & ~SHMEM_TEAM_NUM_CONTEXTS) != 0)
-    here.fatal(call, strf("config_mask %#lx has bits other than SHMEM_TEAM_NUM_CONTEXTS", static_cast<unsigned long>(mask)));
+    here.fatal(call,
+               strf("config_mask %#lx has bits other than SHMEM_TEAM_NUM_CONTEXTS", static_cast<unsigned long>(mask)));
 }
 
 /// Hands a new team to the user: its handle, or SHMEM_TEAM_INVALID for none.
@@ -81,8 +85,8 @@ SHOAL_API(int, team_translate_pe, (shmem_team_t src_team, int src_pe, shmem_team
 }
 
 SHOAL_API(int, team_split_strided,
-          (shmem_team_t parent_team, int start, int stride, int size, const shmem_team_config_t* config, long config_mask,
-           shmem_team_t* new_team)) {
+          (shmem_team_t parent_team, int start, int stride, int size, const shmem_team_config_t* config,
+           long config_mask, shmem_team_t* new_team)) {
   constexpr const char* call = "shmem_team_split_strided";
   *new_team = SHMEM_TEAM_INVALID;
   Team* parent = team_of(parent_team, call);
@@ -91,6 +95,9 @@ SHOAL_API(int, team_split_strided,
   check_mask(here, config_mask, call);
   const int contexts = contexts_wanted(config, config_mask);
   if (contexts < 0) return -1;
+  const WatchedCollective watched(
+      *parent, CallKind::collective, call,
+      {.count = static_cast<size_t>(size) + (static_cast<size_t>(stride) << 32), .root = start});
   return guarded(here, call, [&] {
     bool ok = false;
     *new_team = publish(here, parent->split_strided(start, stride, size, contexts, call, ok));
@@ -100,7 +107,8 @@ SHOAL_API(int, team_split_strided,
 
 SHOAL_API(int, team_split_2d,
           (shmem_team_t parent_team, int xrange, const shmem_team_config_t* xaxis_config, long xaxis_mask,
-           shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config, long yaxis_mask, shmem_team_t* yaxis_team)) {
+           shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config, long yaxis_mask,
+           shmem_team_t* yaxis_team)) {
   constexpr const char* call = "shmem_team_split_2d";
   *xaxis_team = *yaxis_team = SHMEM_TEAM_INVALID;
   Team* parent = team_of(parent_team, call);
@@ -112,18 +120,21 @@ SHOAL_API(int, team_split_2d,
   const int y_contexts = contexts_wanted(yaxis_config, yaxis_mask);
   if (x_contexts < 0 || y_contexts < 0) return -1;
 
+  const WatchedCollective watched(*parent, CallKind::collective, call, {.count = static_cast<size_t>(xrange)});
   const int n = parent->size();
   const int row = parent->rank() / xrange, column = parent->rank() % xrange;
   return guarded(here, call, [&] {
     std::vector<int> x_members, y_members;
     for (long member = static_cast<long>(row) * xrange; member < std::min<long>(n, (row + 1L) * xrange); ++member)
       x_members.push_back(parent->world_pe(static_cast<int>(member)));
-    for (long member = column; member < n; member += xrange) y_members.push_back(parent->world_pe(static_cast<int>(member)));
+    for (long member = column; member < n; member += xrange)
+      y_members.push_back(parent->world_pe(static_cast<int>(member)));
     bool x_ok = false, y_ok = false;
     auto x = parent->split(std::move(x_members), x_contexts, call, x_ok);
     auto y = parent->split(std::move(y_members), y_contexts, call, y_ok);
     if (!x_ok || !y_ok) {
-      // Nobody has used the first team yet, but a member may still be inside the split: meet before its slot is free again.
+      // Nobody has used the first team yet, but a member may still be inside the split: meet before its slot is free
+      // again.
       parent->sync(call);
       return false;
     }
@@ -140,8 +151,11 @@ SHOAL_API(void, team_destroy, (shmem_team_t team)) {
   Job& here = job(call);
   const auto handle = reinterpret_cast<std::uintptr_t>(team);
   if (handle <= 2) here.fatal(call, "SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED cannot be destroyed");
+  std::optional<WatchedCollective> watched(std::in_place, *members, CallKind::collective, call);
+  world().quiet();
+  members->sync(call);  // nobody uses its heaps any more
   here.heaps().erase_if([&](const TeamHeap& heap) { return &heap.team() == members; });
   here.contexts().erase_if([&](const UserContext& context) { return context.team == handle; });
-  members->sync(call);
+  watched.reset();
   here.teams().erase(handle);
 }

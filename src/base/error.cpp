@@ -26,9 +26,25 @@ std::string strf(const char* format, ...) {
   return text;
 }
 
+namespace {
+
+/// What helps against a limit; "" against anything else.
+const char* remedy_for(int error) {
+  switch (error) {
+    case EMFILE: return "; raise this process's limit of open files (ulimit -n)";
+    case ENFILE: return "; the whole system has too many open files: close some, or raise fs.file-max";
+    case EAGAIN: return "; the limit of processes and threads (ulimit -u), or of the control group, may be too low";
+    case ENOMEM: return "; raise this process's limits of memory (ulimit -v, -d), or let it use less";
+    case ENOSPC: return "; free some of that space";
+    default: return "";
+  }
+}
+
+}  // namespace
+
 void throw_errno(const std::string& what) {
   const int code = errno;
-  throw Error(Code::system, what + ": " + std::strerror(code));
+  throw Error(Code::system, what + ": " + std::strerror(code) + remedy_for(code));
 }
 
 }  // namespace shoal

@@ -16,6 +16,7 @@ enum class Code : int {
   peer,                  ///< another PE failed or disagrees
   system,                ///< a system call failed; the text has its name and errno
   unsupported,           ///< this machine or build cannot do it
+  security,              ///< credentials that cannot be used, or another side that has none
 };
 
 /// Formats like printf. @throws std::bad_alloc
@@ -39,7 +40,7 @@ class Error final : public std::exception {
   int line_;
 };
 
-/// Throws Error{Code::system} with ": <strerror(errno)>" appended to `what`.
+/// Throws Error{Code::system} with ": <strerror(errno)>" appended to `what`, and what to do where it is a limit.
 [[noreturn]] void throw_errno(const std::string& what);
 
 }  // namespace shoal

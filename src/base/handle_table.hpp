@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles that users hold: small encoded integers, so that a stale, foreign or made-up one is recognised, never followed.
+// Handles that users hold: small encoded integers, so that a stale, foreign or made-up one is recognised, never
+// followed.
 #pragma once
 #include <array>
 #include <atomic>
@@ -10,8 +11,9 @@
 
 namespace shoal {
 
-/// Owns objects and gives each a handle: its index in the low 16 bits, above it how often the index was used. Values below
-/// `First` are the caller's own constants; there are at most `Most` objects and constants. find() may run on any thread; an object must not be erased while it is used.
+/// Owns objects and gives each a handle: its index in the low 16 bits, above it how often the index was used. Values
+/// below `First` are the caller's own constants; there are at most `Most` objects and constants. find() may run on any
+/// thread; an object must not be erased while it is used.
 template <class T, std::uintptr_t First, std::uintptr_t Most>
 class HandleTable final {
  public:
@@ -49,6 +51,16 @@ class HandleTable final {
     const std::lock_guard guard(mutex_);
     if (find(handle) == nullptr) return nullptr;
     return std::unique_ptr<T>(entries_[handle & 0xffff].object.exchange(nullptr, std::memory_order_acq_rel));
+  }
+  /// An object for which `wanted(object)` holds, or null.
+  template <class Predicate>
+  T* find_if(Predicate&& wanted) {
+    const std::lock_guard guard(mutex_);
+    for (std::uintptr_t i = 0; i < Most; ++i) {
+      T* object = entries_[i].object.load(std::memory_order_relaxed);
+      if (object != nullptr && wanted(*object)) return object;
+    }
+    return nullptr;
   }
   /// Erases every object for which `unwanted(object)` holds.
   template <class Predicate>

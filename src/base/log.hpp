@@ -24,7 +24,11 @@ class Log final {
   int pe_;
 };
 
-/// Writes "shoal: PE 3: text\n" ("shoal: text\n" for pe < 0) to stderr in one system call.
+/// "shoal: PE 3: text"; "shoal: text" for pe < 0.
+std::string spoken_by(int pe, const std::string& text);
+/// Writes "text\n" to stderr in one system call.
+void print_raw_line(const std::string& text);
+/// The same, spoken by `pe`.
 void print_line(int pe, const std::string& text);
 
 }  // namespace shoal

@@ -21,6 +21,12 @@ void copy_text(char (&to)[N], const char* from) noexcept {
 }  // namespace
 
 void StatusWriter::set(Phase phase, const char* call, const char* detail) noexcept {
+  WaitText text;
+  copy_text(text.detail, detail);
+  set(phase, call, text);
+}
+
+void StatusWriter::set(Phase phase, const char* call, const WaitText& text) noexcept {
   const std::uint32_t sequence = record_->sequence.load(std::memory_order_relaxed);
   record_->sequence.store(sequence + 1, std::memory_order_relaxed);
   release_fence();  // the odd value before the fields
@@ -28,7 +34,9 @@ void StatusWriter::set(Phase phase, const char* call, const char* detail) noexce
   record_->since_ns = now_ns();
   record_->pid = ::getpid();
   copy_text(record_->call, call);
-  copy_text(record_->detail, detail);
+  std::memcpy(record_->detail, text.detail, sizeof text.detail);
+  record_->wait = text.wait;
+  record_->members = text.members;
   record_->sequence.store(sequence + 2, std::memory_order_release);
 }
 
@@ -40,7 +48,16 @@ Status read_status(const StatusRecord& record) {
     std::memcpy(call, record.call, sizeof call);
     std::memcpy(detail, record.detail, sizeof detail);
     call[sizeof call - 1] = detail[sizeof detail - 1] = '\0';
-    status = {record.phase, record.since_ns, record.pid, call, detail};
+    status = {record.phase,
+              record.since_ns,
+              record.pid,
+              call,
+              detail,
+              record.wait,
+              record.members,
+              record.counters.seen.load(std::memory_order_relaxed),
+              record.counters.threaded.load(std::memory_order_relaxed) != 0,
+              record.counters.polls.load(std::memory_order_relaxed)};
     acquire_fence();  // the fields before the second look
     if (before % 2 == 0 && before == record.sequence.load(std::memory_order_relaxed)) break;
     cpu_relax();
@@ -48,19 +65,28 @@ Status read_status(const StatusRecord& record) {
   return status;
 }
 
+namespace {
+
+/// ", now 3": the value of a single word that is waited for.
+std::string value_now(const Status& status) {
+  if (status.wait.kind != WaitKind::value || status.wait.width == 0) return "";
+  return status.wait.is_signed != 0 ? strf(", now %lld", static_cast<long long>(status.seen))
+                                    : strf(", now %llu", static_cast<unsigned long long>(status.seen));
+}
+
+}  // namespace
+
+std::string describe_call(const Status& status) { return status.call + "(" + status.detail + ")" + value_now(status); }
+
 std::string describe(const Status& status, std::uint64_t now) {
   const double seconds = now > status.since_ns ? static_cast<double>(now - status.since_ns) * 1e-9 : 0.0;
   switch (status.phase) {
-    case Phase::starting:
-      return status.call.empty() ? "starting (shmem_init not called yet)" : "in " + status.call;
-    case Phase::running:
-      return "computing";
-    case Phase::waiting:
-      return strf("in %s(%s) for %.1f s", status.call.c_str(), status.detail.c_str(), seconds);
-    case Phase::leaving:
-      return strf("in shmem_finalize for %.1f s", seconds);
-    case Phase::left:
-      return "finished (after shmem_finalize)";
+    case Phase::starting: return status.call.empty() ? "starting (shmem_init not called yet)" : "in " + status.call;
+    case Phase::running: return "computing";
+    case Phase::waiting: return strf("in %s for %.1f s", describe_call(status).c_str(), seconds);
+    case Phase::leaving: return strf("in %s for %.1f s", status.call.c_str(), seconds);
+    case Phase::left: return "finished (after shmem_finalize)";
+    case Phase::closing: return strf("in %s, which all PEs have called, for %.1f s", status.call.c_str(), seconds);
   }
   return "in an unknown state";
 }

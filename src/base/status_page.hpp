@@ -2,8 +2,9 @@
 // What each PE is doing, readable by the launcher (and by tools) even after the PE died.
 //
 // One memory file of n records, made by the launcher and inherited by the PEs. A PE writes only its own record; the
-// launcher only reads. A record is a seqlock: the writer makes `sequence` odd, writes, makes it even; a reader that sees an
-// odd or a changed value looks again (a PE killed in between leaves it odd for ever: the reader then takes what is there).
+// launcher only reads. A record is a seqlock: the writer makes `sequence` odd, writes, makes it even; a reader that
+// sees an odd or a changed value looks again (a PE killed in between leaves it odd for ever: the reader then takes what
+// is there).
 //
 //   offset  size  field
 //        0     4  sequence
@@ -12,14 +13,64 @@
 //       16     4  pid          the process that called init (may be a grandchild of the launcher)
 //       20    44  call         NUL-terminated name of the blocking call, "" when in none
 //       64   192  detail       NUL-terminated text: the call's arguments
+//      256    48  wait         what the call waits for, for those who look for the reason (Wait)
+//      304   128  members      bit i: world PE i is one of those who meet
+//      432    80  counters     each by itself, not under the sequence (Counters)
+//      512   256  collective   NUL-terminated: the call that did not agree with others', in check mode; not under the
+//                              sequence
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace shoal {
 
-enum class Phase : std::uint32_t { starting = 0, running = 1, waiting = 2, leaving = 3, left = 4 };
+/// leaving: in shmem_finalize; closing: there, and all PEs have called it; left: after it.
+enum class Phase : std::uint32_t { starting = 0, running = 1, waiting = 2, leaving = 3, left = 4, closing = 5 };
+
+/// meeting: for all members of a team, or active set; value: for words of its own; lock: for the PE before it in the
+/// queue; successor: for the PE behind it to say so; pair, semaphore: for one PE.
+enum class WaitKind : std::uint32_t { none, meeting, value, lock, successor, pair, semaphore };
+
+/// What a blocked call waits for. Fields that the kind has no use for are 0, `peer` -1.
+struct Wait {
+  WaitKind kind = WaitKind::none;
+  std::int32_t peer = -1;     ///< the PE that it waits for
+  std::uint64_t group = 0;    ///< meeting: which team or active set; with the members it is unique at any time
+  std::uint64_t meeting = 0;  ///< meeting: its number in this team
+  std::uint64_t address = 0;  ///< value, lock, semaphore: of the (first) word, in the waiting PE
+  std::uint64_t offset = 0;   ///< lock: the same on all PEs
+  std::uint32_t width = 0;    ///< value: bytes of the word, if it is one alone; its value now is then Counters::seen
+  std::uint32_t is_signed = 0;
+};
+static_assert(sizeof(Wait) == 48);
+
+/// The PEs that a meeting is for; of a larger job, only the first are told.
+inline constexpr int kMostMembers = 1024;
+struct Members {
+  std::uint64_t bits[kMostMembers / 64] = {};
+  void add(int pe) noexcept {
+    if (pe < kMostMembers) bits[pe / 64] |= std::uint64_t{1} << (pe % 64);
+  }
+  bool has(int pe) const noexcept { return pe < kMostMembers && (bits[pe / 64] >> (pe % 64) & 1) != 0; }
+  bool operator==(const Members&) const = default;
+};
+
+/// Single numbers that a PE keeps up to date, at no cost worth mentioning.
+struct Counters {
+  std::atomic<std::uint64_t> seen;        ///< of the word that is waited for, as bits
+  std::atomic<std::uint64_t> waits;       ///< calls that left their spin phase
+  std::atomic<std::uint64_t> waited_ns;   ///< in those that have ended
+  std::atomic<std::uint64_t> heap_bytes;  ///< of the symmetric heap
+  std::atomic<std::uint64_t> heap_used;
+  std::atomic<std::uint64_t> operations;  ///< puts, gets, atomics and signals; counted when calls are watched
+  std::atomic<std::uint64_t> bytes;       ///< that they moved
+  std::atomic<std::uint64_t> watched;     ///< 1: the two before are counted
+  std::atomic<std::uint64_t> threaded;  ///< 1: while one thread waits, another may act: thread level multiple, kernels
+  std::atomic<std::uint64_t> polls;     ///< how often it has looked in vain for what it waits for
+};
+static_assert(sizeof(Counters) == 80);
 
 struct alignas(64) StatusRecord {
   std::atomic<std::uint32_t> sequence;
@@ -28,8 +79,19 @@ struct alignas(64) StatusRecord {
   std::int32_t pid;
   char call[44];
   char detail[192];
+  Wait wait;
+  Members members;
+  Counters counters;
+  char collective[256];
 };
-static_assert(sizeof(StatusRecord) == 256);
+static_assert(sizeof(StatusRecord) == 768 && offsetof(StatusRecord, counters) == 432);
+
+/// What a wait says about itself when it is published.
+struct WaitText {
+  char detail[sizeof StatusRecord::detail] = {};
+  Wait wait;
+  Members members;
+};
 
 /// Writes one record. Used by one thread at a time; a PE without a launcher writes into memory of its own.
 class StatusWriter final {
@@ -37,6 +99,7 @@ class StatusWriter final {
   explicit StatusWriter(StatusRecord* record) : record_(record) {}
   /// `call` and `detail` are cut to fit.
   void set(Phase phase, const char* call, const char* detail) noexcept;
+  void set(Phase phase, const char* call, const WaitText& text) noexcept;
 
  private:
   StatusRecord* record_;
@@ -47,10 +110,17 @@ struct Status {
   Phase phase = Phase::starting;
   std::uint64_t since_ns = 0;
   int pid = 0;
-  std::string call, detail;
+  std::string call = {}, detail = {};
+  Wait wait = {};
+  Members members = {};
+  std::uint64_t seen = 0;
+  bool threaded = false;
+  std::uint64_t polls = 0;
 };
 Status read_status(const StatusRecord& record);
 /// "in shmem_wait_until(...) for 3.2 s", "computing", "starting (shmem_init not called yet)", ...
 std::string describe(const Status& status, std::uint64_t now);
+/// "shmem_wait_until(...), now 3": the call of a PE that waits.
+std::string describe_call(const Status& status);
 
 }  // namespace shoal

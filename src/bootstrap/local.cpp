@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "bootstrap/monitor.hpp"
 
 namespace shoal {
@@ -13,7 +14,16 @@ class LocalWorld::Member final : public Bootstrap {
   Member(LocalWorld& world, int rank) : world_(world), rank_(rank) {}
   int rank() const override { return rank_; }
   int size() const override { return world_.size_; }
-  std::vector<Bytes> allgather(std::span<const std::byte> mine) override { return world_.exchange(rank_, mine); }
+  Gathered allgather(std::span<const std::byte> mine) override {
+    const std::vector<Bytes> all = world_.exchange(rank_, mine);
+    Bytes bytes;
+    for (const Bytes& one : all) bytes.insert(bytes.end(), one.begin(), one.end());
+    std::vector<std::span<const std::byte>> parts;
+    std::size_t at = 0;
+    for (const Bytes& one : all)
+      parts.push_back(std::span<const std::byte>(bytes).subspan(at, one.size())), at += one.size();
+    return {std::move(bytes), std::move(parts)};
+  }
   void barrier() override { world_.exchange(rank_, {}); }
   void leave() override { world_.exchange(rank_, {}); }
   [[noreturn]] void abort(int status, const std::string& why) override { world_.abort(rank_, status, why); }

@@ -13,8 +13,8 @@ namespace shoal {
 /// Must outlive the bootstraps that join gives. Thread safe.
 class LocalWorld final {
  public:
-  /// Called once, by the PE that aborts first, on its thread. What it throws leaves abort; when it returns, abort throws
-  /// Error{peer} with the reason.
+  /// Called once, by the PE that aborts first, on its thread. What it throws leaves abort; when it returns, abort
+  /// throws Error{peer} with the reason.
   using AbortHandler = std::function<void(int pe, int status, const std::string& why)>;
 
   explicit LocalWorld(int size);
@@ -35,7 +35,8 @@ class LocalWorld final {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Bytes> gathering_;
-  std::shared_ptr<const std::vector<Bytes>> gathered_;  // shared: late readers of a round keep it while the next one fills
+  std::shared_ptr<const std::vector<Bytes>>
+      gathered_;  // shared: late readers of a round keep it while the next one fills
   int arrived_ = 0;
   unsigned long round_ = 0;
   bool aborted_ = false;

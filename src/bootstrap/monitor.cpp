@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/quiet_signals.hpp"
 
 namespace shoal {
 namespace {
@@ -24,9 +25,7 @@ constexpr int kLastThreadMs = 1000;  // between looks whether the program has th
 
 /// Starts a thread with all signals blocked. Returns 0 or an error number.
 int start_quiet_thread(pthread_t* thread, void* (*run)(void*), void* argument) noexcept {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const QuietSignals quiet;
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
   ::pthread_attr_setstacksize(&attributes, kStack);
@@ -34,7 +33,6 @@ int start_quiet_thread(pthread_t* thread, void* (*run)(void*), void* argument) n
   // EINVAL: the program's thread-local data alone is larger than our stack.
   if (error == EINVAL) error = ::pthread_create(thread, nullptr, run, argument);
   ::pthread_attr_destroy(&attributes);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return error;
 }
 
@@ -49,7 +47,9 @@ bool is_last_thread() noexcept {
   if (at == nullptr || std::strncmp(at, ") Z ", 4) != 0) return false;
   // From the third field on: the state, 16 more, then the number of threads, of which main, a zombie, is one.
   long threads = 0;
-  return std::sscanf(at + 2, "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &threads) == 1 && threads == 2;
+  return std::sscanf(at + 2, "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &threads) ==
+             1 &&
+         threads == 2;
 }
 
 void* end_program(void* signals) {
@@ -75,11 +75,6 @@ void flush_stdio_briefly() noexcept {
     deadline.tv_nsec -= 1'000'000'000;
   }
   ::pthread_timedjoin_np(thread, nullptr, &deadline);
-}
-
-void print_raw_line(const std::string& text) {
-  const std::string line = text + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
 Monitor::Monitor(int life_fd, Ends ends)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that sleeps on the job's life line: a pipe whose other end only the launcher holds. When that end closes, because
-// the launcher died or because it ends the job, this PE ends at once, whatever its other threads are doing.
+// A thread that sleeps on the job's life line: a pipe whose other end only the launcher holds. When that end closes,
+// because the launcher died or because it ends the job, this PE ends at once, whatever its other threads are doing.
 //
-// It also sees to it that it does not keep the process alive: when main has ended by pthread_exit and no thread of the program
-// is left, the process ends as it would without this thread, by exit(0).
+// It also sees to it that it does not keep the process alive: when main has ended by pthread_exit and no thread of the
+// program is left, the process ends as it would without this thread, by exit(0).
 #pragma once
 #include <pthread.h>
 #include <signal.h>
@@ -38,8 +38,5 @@ class Monitor final {
 
 /// Writes out what stdio still holds, for 150 ms at most: another thread may be blocked inside a stream, with its lock.
 void flush_stdio_briefly() noexcept;
-
-/// `text` and a newline to stderr, in one write.
-void print_raw_line(const std::string& text);
 
 }  // namespace shoal

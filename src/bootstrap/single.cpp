@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/log.hpp"
 #include "bootstrap/monitor.hpp"
 
 namespace shoal {
@@ -12,8 +13,10 @@ class SingleBootstrap final : public Bootstrap {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  std::vector<std::vector<std::byte>> allgather(std::span<const std::byte> mine) override {
-    return {std::vector<std::byte>(mine.begin(), mine.end())};
+  Gathered allgather(std::span<const std::byte> mine) override {
+    std::vector<std::byte> bytes(mine.begin(), mine.end());
+    std::vector<std::span<const std::byte>> parts{bytes};
+    return {std::move(bytes), std::move(parts)};
   }
   void barrier() override {}
   void leave() override {}

@@ -24,16 +24,19 @@ void* map(int fd, size_t length) {
 }  // namespace
 
 StatusMapping StatusMapping::create(int npes) {
-  UniqueFd fd(::memfd_create("shoal-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  UniqueFd fd(::memfd_create(kStatusFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) throw_errno("memfd_create of the status page");
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes_of(npes))) != 0) {
     rlimit limit{};
     if (errno != EFBIG || ::getrlimit(RLIMIT_FSIZE, &limit) != 0) throw_errno("ftruncate of the status page");
-    throw Error(Code::out_of_memory, strf("the limit of file sizes, %llu bytes, is too low for a job of %d PEs, whose memory is "
-                                          "shared as files: raise it with ulimit -f", static_cast<unsigned long long>(limit.rlim_cur), npes));
+    throw Error(Code::out_of_memory,
+                strf("the limit of file sizes, %llu bytes, is too low for a job of %d PEs, whose memory is "
+                     "shared as files: raise it with ulimit -f",
+                     static_cast<unsigned long long>(limit.rlim_cur), npes));
   }
   // A PE that shrinks the file must not be able to crash the launcher.
-  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) throw_errno("sealing the status page");
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    throw_errno("sealing the status page");
   void* at = map(fd.get(), bytes_of(npes));
   return StatusMapping(std::move(fd), at, bytes_of(npes));
 }

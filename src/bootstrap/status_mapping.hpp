@@ -7,12 +7,16 @@
 
 namespace shoal {
 
+/// How the memory file shows in /proc; the number is raised with any change of StatusRecord, so that tools know whether
+/// they understand it.
+inline constexpr const char* kStatusFileName = "shoal-status.4";
+
 class StatusMapping final {
  public:
   /// A new file of `npes` records, close-on-exec, sealed against a change of size. @throws Error{system}
   static StatusMapping create(int npes);
-  /// The launcher's, named by SHOAL_STATUS_FD; when there is no such variable, or the descriptor is closed or not a page for
-  /// `npes` PEs, memory of this process: who has no launcher has nobody to tell.
+  /// The launcher's, named by SHOAL_STATUS_FD; when there is no such variable, or the descriptor is closed or not a
+  /// page for `npes` PEs, memory of this process: who has no launcher has nobody to tell.
   static StatusMapping open(const Options::Environment& environment, int npes);
 
   StatusMapping(StatusMapping&& other) noexcept;

@@ -7,9 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -28,22 +26,19 @@ using store::Frame;
 using store::Header;
 using store::Type;
 
-constexpr std::uint64_t kWelcomeNs = 30'000'000'000;   // the launcher answers at once; a stranger never does
-constexpr std::uint64_t kSendLockNs = 200'000'000;     // how long abort waits for another thread's request to be sent
-constexpr int kToBeKilledMs = 2000;                    // how long abort waits for the launcher to end this process
+constexpr std::uint64_t kWelcomeNs = 30'000'000'000;  // the launcher answers at once; a stranger never does
+constexpr std::uint64_t kSendLockNs = 200'000'000;    // how long abort waits for another thread's request to be sent
+constexpr int kToBeKilledMs = 2000;                   // how long abort waits for the launcher to end this process
 constexpr const char* kGone = "the launcher (shoalrun) has gone away; the job cannot go on";
 
-constexpr const char* kTwoAtOnce = "do two processes of this PE use the launcher's channel at once? Only one program of a PE can be in "
-                                   "the job at a time: let a script run them in turn";
-
-class StoreBootstrap;
-// Whose session the exit handler tells the launcher the end of: the last one's. Mutable, as an exception to the rule, because
-// an exit handler cannot be taken back.
-constinit std::atomic<StoreBootstrap*> in_session{nullptr};
+constexpr const char* kTwoAtOnce =
+    "do two processes of this PE use the launcher's channel at once? Only one program of a PE can be in "
+    "the job at a time: let a script run them in turn";
 
 class StoreBootstrap final : public Bootstrap {
  public:
-  StoreBootstrap(int fd, int rank, int size, int life_fd) : fd_(fd), rank_(rank), size_(size), life_fd_(life_fd) {
+  StoreBootstrap(int fd, int rank, int size, int life_fd, std::optional<Secret> secret)
+      : fd_(fd), rank_(rank), size_(size), life_fd_(life_fd), secret_(std::move(secret)) {
     check_channel();
     claim_channel();
     try {
@@ -52,18 +47,18 @@ class StoreBootstrap final : public Bootstrap {
       end_session();
       throw;
     }
-    in_session.store(this, std::memory_order_release);
-    // A script that started this process need not pass its status on.
-    static const bool told_at_exit = ::on_exit([](int status, void*) { tell_exit(status); }, nullptr) == 0;
-    static_cast<void>(told_at_exit);
   }
   ~StoreBootstrap() override { end_session(); }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  const Secret* secret() const override { return secret_ ? &*secret_ : nullptr; }
 
-  std::vector<Bytes> allgather(std::span<const std::byte> mine) override {
-    return split(request(Type::allgather, mine, Type::gathered).payload);
+  Gathered allgather(std::span<const std::byte> mine) override {
+    Frame answer = request(Type::allgather, mine, Type::gathered);
+    auto parts = store::split_parts(answer.payload, static_cast<size_t>(size_));
+    return {std::move(answer.payload), std::move(parts)};
   }
+  bool launched() const override { return true; }
   void barrier() override { request(Type::barrier, {}, Type::released); }
   void leave() override {
     request(Type::leave, {}, Type::goodbye);
@@ -73,10 +68,10 @@ class StoreBootstrap final : public Bootstrap {
   void watch() override {
     if (life_fd_ >= 0 && monitor_ == nullptr) monitor_ = std::make_unique<Monitor>(life_fd_, Monitor::Ends::group);
   }
+  void exiting(int status) noexcept override;
   [[noreturn]] void abort(int status, const std::string& why) override;
 
  private:
-  static void tell_exit(int status) noexcept;
   void end_session() noexcept;
   void check_channel();
   void claim_channel();
@@ -87,29 +82,33 @@ class StoreBootstrap final : public Bootstrap {
   void send_all(std::span<const std::byte> bytes) const;
   Frame receive() const;
   void receive_all(void* to, size_t length) const;
-  std::vector<Bytes> split(const Bytes& payload) const;
 
   const int fd_, rank_, size_, life_fd_;
+  const std::optional<Secret> secret_;
   const pid_t owner_ = ::getpid();
   dev_t device_ = 0;  // with inode_: which socket fd_ named at hello
   ino_t inode_ = 0;
   bool claimed_ = false;  // the lock is ours
-  std::mutex sending_;  // a frame is sent whole; abort comes from any thread
+  std::mutex sending_;    // a frame is sent whole; abort comes from any thread
   std::unique_ptr<Monitor> monitor_;
 };
 
 void StoreBootstrap::check_channel() {
   struct stat s;
   if (::fstat(fd_, &s) != 0)
-    throw Error(Code::launcher,
-                strf("descriptor %d, the channel to the launcher (SHOAL_STORE_FD), is closed: the program was started through "
-                     "something that closes inherited descriptors (Python's subprocess: pass close_fds=False)", fd_));
+    throw Error(
+        Code::launcher,
+        strf("descriptor %d, the channel to the launcher (SHOAL_STORE_FD), is closed: the program was started through "
+             "something that closes inherited descriptors (Python's subprocess: pass close_fds=False)",
+             fd_));
   int domain = 0, type = 0;
   socklen_t length = sizeof domain;
   if (!S_ISSOCK(s.st_mode) || ::getsockopt(fd_, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0 || domain != AF_UNIX ||
       ::getsockopt(fd_, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
-    throw Error(Code::launcher, strf("descriptor %d, named by SHOAL_STORE_FD, is not the channel to the launcher: something "
-                                     "between shoalrun and this program closed it and opened something else", fd_));
+    throw Error(Code::launcher,
+                strf("descriptor %d, named by SHOAL_STORE_FD, is not the channel to the launcher: something "
+                     "between shoalrun and this program closed it and opened something else",
+                     fd_));
   device_ = s.st_dev;
   inode_ = s.st_ino;
 }
@@ -123,21 +122,20 @@ bool StoreBootstrap::lock_channel(short how, flock& lock) const noexcept {
   return ::fcntl(fd_, F_SETLK, &lock) == 0;
 }
 
-/// Two that read answers from one channel would get each other's. Where the kernel has no locks for sockets, the launcher's
-/// refusal has to do.
+/// Two that read answers from one channel would get each other's. Where the kernel has no locks for sockets, the
+/// launcher's refusal has to do.
 void StoreBootstrap::claim_channel() {
   flock lock;
   claimed_ = lock_channel(F_WRLCK, lock);
   if (claimed_ || (errno != EAGAIN && errno != EACCES)) return;
   ::fcntl(fd_, F_GETLK, &lock);
-  throw Error(Code::launcher, strf("another process is PE %d already%s, and two of a PE cannot use the launcher's channel at once: "
-                                   "let a script run them in turn",
-                                   rank_, lock.l_type == F_WRLCK ? strf(" (pid %d)", static_cast<int>(lock.l_pid)).c_str() : ""));
+  throw Error(Code::launcher,
+              strf("another process is PE %d already%s, and two of a PE cannot use the launcher's channel at once: "
+                   "let a script run them in turn",
+                   rank_, lock.l_type == F_WRLCK ? strf(" (pid %d)", static_cast<int>(lock.l_pid)).c_str() : ""));
 }
 
 void StoreBootstrap::end_session() noexcept {
-  StoreBootstrap* self = this;
-  in_session.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
   if (!std::exchange(claimed_, false)) return;
   try {
     flock lock;
@@ -148,23 +146,23 @@ void StoreBootstrap::end_session() noexcept {
   }
 }
 
-void StoreBootstrap::tell_exit(int status) noexcept {
-  StoreBootstrap* const self = in_session.load(std::memory_order_acquire);
-  if (self == nullptr || !self->sending_.try_lock()) return;
+/// A script that started this process need not pass its status on.
+void StoreBootstrap::exiting(int status) noexcept {
+  const std::unique_lock lock(sending_, std::try_to_lock);
+  if (!lock) return;
   try {
-    self->check_still_ours();
-    self->send_all(store::make_text_frame(Type::exiting, status, ""));
+    check_still_ours();
+    send_all(store::make_text_frame(Type::exiting, status, ""));
   } catch (const std::exception&) {
     // A forked child, or nobody listens.
   }
-  self->sending_.unlock();
 }
 
 /// A program that closes all descriptors and opens its own must not find our frames in its files.
 void StoreBootstrap::check_still_ours() const {
   if (::getpid() != owner_)
-    throw Error(Code::launcher, strf("a forked child of PE %d is not a PE: only the process that joined the job can do this",
-                                     rank_));
+    throw Error(Code::launcher,
+                strf("a forked child of PE %d is not a PE: only the process that joined the job can do this", rank_));
   struct stat s;
   if (::fstat(fd_, &s) != 0 || s.st_dev != device_ || s.st_ino != inode_)
     throw Error(Code::launcher, strf("the program closed descriptor %d, its channel to the launcher", fd_));
@@ -178,11 +176,13 @@ void StoreBootstrap::hello() {
   for (const std::uint64_t deadline = now_ns() + kWelcomeNs; now_ns() < deadline;)
     if (::poll(&wait, 1, 1000) > 0) break;
   if (wait.revents == 0)
-    throw Error(Code::launcher, strf("no answer on descriptor %d (SHOAL_STORE_FD) within %d s: start the program with shoalrun",
-                                     fd_, static_cast<int>(kWelcomeNs / 1'000'000'000)));
+    throw Error(Code::launcher,
+                strf("no answer on descriptor %d (SHOAL_STORE_FD) within %d s: start the program with shoalrun", fd_,
+                     static_cast<int>(kWelcomeNs / 1'000'000'000)));
   const Frame frame = receive();
   if (frame.type != Type::welcome)
-    throw Error(Code::launcher, strf("the launcher answered hello with %s: %s", store::name_of(frame.type), kTwoAtOnce));
+    throw Error(Code::launcher,
+                strf("the launcher answered hello with %s: %s", store::name_of(frame.type), kTwoAtOnce));
 }
 
 Frame StoreBootstrap::request(Type type, std::span<const std::byte> payload, Type answer) {
@@ -194,8 +194,9 @@ Frame StoreBootstrap::request(Type type, std::span<const std::byte> payload, Typ
   }
   Frame frame = receive();
   if (frame.type != answer)
-    throw Error(Code::launcher, strf("malformed frame: the launcher answered %s with %s (type %u): %s", store::name_of(type),
-                                     store::name_of(frame.type), static_cast<unsigned>(frame.type), kTwoAtOnce));
+    throw Error(Code::launcher,
+                strf("malformed frame: the launcher answered %s with %s (type %u): %s", store::name_of(type),
+                     store::name_of(frame.type), static_cast<unsigned>(frame.type), kTwoAtOnce));
   return frame;
 }
 
@@ -226,7 +227,8 @@ Frame StoreBootstrap::receive() const {
   receive_all(&header, sizeof header);
   const Type type = static_cast<Type>(header.type);
   if (type < Type::welcome || type > Type::error || header.length > store::kMaxReply)
-    throw Error(Code::launcher, strf("malformed frame from the launcher: type %u, length %u", header.type, header.length));
+    throw Error(Code::launcher,
+                strf("malformed frame from the launcher: type %u, length %u", header.type, header.length));
   Frame frame{type, Bytes(header.length)};
   receive_all(frame.payload.data(), header.length);
   if (type == Type::error) {
@@ -236,29 +238,13 @@ Frame StoreBootstrap::receive() const {
   return frame;
 }
 
-std::vector<Bytes> StoreBootstrap::split(const Bytes& payload) const {
-  const size_t count = static_cast<size_t>(size_);
-  std::vector<std::uint32_t> lengths(count);
-  size_t at = count * sizeof lengths[0];
-  if (payload.size() < at) throw Error(Code::launcher, "malformed frame: gathered is too short");
-  std::memcpy(lengths.data(), payload.data(), at);
-  std::vector<Bytes> all;
-  for (const std::uint32_t length : lengths) {
-    if (payload.size() - at < length) throw Error(Code::launcher, "malformed frame: gathered is too short");
-    const auto part = std::span(payload).subspan(at, length);
-    all.emplace_back(part.begin(), part.end());
-    at += length;
-  }
-  if (at != payload.size()) throw Error(Code::launcher, "malformed frame: gathered is too long");
-  return all;
-}
-
 void StoreBootstrap::abort(int status, const std::string& why) {
   flush_stdio_briefly();
   bool told = false;
   // Another thread may be inside a send, or this one, interrupted by a signal: try, but do not wait for ever.
   bool locked = sending_.try_lock();
-  for (const std::uint64_t deadline = now_ns() + kSendLockNs; !locked && now_ns() < deadline; locked = sending_.try_lock())
+  for (const std::uint64_t deadline = now_ns() + kSendLockNs; !locked && now_ns() < deadline;
+       locked = sending_.try_lock())
     ::poll(nullptr, 0, 1);
   try {
     check_still_ours();
@@ -269,15 +255,17 @@ void StoreBootstrap::abort(int status, const std::string& why) {
   } catch (const std::exception&) {
     // The end of this process with a nonzero status is then what ends the job.
   }
-  if (told) ::poll(nullptr, 0, kToBeKilledMs);
-  else if (!why.empty()) print_raw_line(why);
+  if (told)
+    ::poll(nullptr, 0, kToBeKilledMs);
+  else if (!why.empty())
+    print_raw_line(why);
   ::_exit(status);
 }
 
 }  // namespace
 
-std::unique_ptr<Bootstrap> make_store_bootstrap(int fd, int rank, int size, int life_fd) {
-  return std::make_unique<StoreBootstrap>(fd, rank, size, life_fd);
+std::unique_ptr<Bootstrap> make_store_bootstrap(int fd, int rank, int size, int life_fd, std::optional<Secret> secret) {
+  return std::make_unique<StoreBootstrap>(fd, rank, size, life_fd, std::move(secret));
 }
 
 }  // namespace shoal

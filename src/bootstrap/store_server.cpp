@@ -11,7 +11,8 @@ using store::Bytes;
 using store::Frame;
 using store::Type;
 
-StoreServer::StoreServer(int size) : clients_(static_cast<size_t>(size)) {}
+StoreServer::StoreServer(int count, int first, int total)
+    : clients_(static_cast<size_t>(count)), first_(first), total_(total) {}
 
 void StoreServer::feed(int pe, std::span<const std::byte> bytes) {
   Client& client = clients_[static_cast<size_t>(pe)];
@@ -44,7 +45,8 @@ void StoreServer::take(int pe, Frame frame) {
         events_.push_back({Event::Kind::exiting, pe, store::read_text(frame.payload).number});
       return;
     default:
-      return break_off(pe, strf("malformed frame: type %u, length %zu", static_cast<unsigned>(frame.type), frame.payload.size()));
+      return break_off(
+          pe, strf("malformed frame: type %u, length %zu", static_cast<unsigned>(frame.type), frame.payload.size()));
   }
 }
 
@@ -57,14 +59,21 @@ void StoreServer::hello(int pe, const Frame& frame) {
   if (payload.magic != store::kMagic) return break_off(pe, strf("malformed frame: hello with mark %#x", payload.magic));
   const int launcher = static_cast<int>(Code::launcher);
   if (payload.version != store::kVersion)
-    return refuse(pe, launcher, strf("the launcher speaks version %u of the protocol, this library version %u: use the shoalrun "
-                                     "that was installed with the library", store::kVersion, payload.version));
-  if (payload.rank != static_cast<std::uint32_t>(pe) || payload.size != clients_.size())
-    return refuse(pe, launcher, strf("the environment says PE %u of %u, the launcher says PE %d of %zu: something changed "
-                                     "SHOAL_PE or SHOAL_NPES", payload.rank, payload.size, pe, clients_.size()));
+    return refuse(pe, launcher,
+                  strf("the launcher speaks version %u of the protocol, this library version %u: use the shoalrun "
+                       "that was installed with the library",
+                       store::kVersion, payload.version));
+  const int number = first_ + pe;
+  if (payload.rank != static_cast<std::uint32_t>(number) || payload.size != static_cast<std::uint32_t>(total_))
+    return refuse(pe, launcher,
+                  strf("the environment says PE %u of %u, the launcher says PE %d of %d: something changed "
+                       "SHOAL_PE or SHOAL_NPES",
+                       payload.rank, payload.size, number, total_));
   if (client.state == State::joined)
-    return refuse(pe, launcher, strf("another process is PE %d already: a program that is a PE cannot start a second one in "
-                                     "its place before shmem_finalize", pe));
+    return refuse(pe, launcher,
+                  strf("another process is PE %d already: a program that is a PE cannot start a second one in "
+                       "its place before shmem_finalize",
+                       number));
   client.state = State::joined;
   client.answers.push_back(std::make_shared<const Bytes>(
       store::make_frame(Type::welcome, std::as_bytes(std::span(&store::kVersion, 1)), store::kMaxReply)));
@@ -75,7 +84,10 @@ void StoreServer::collect(int pe, Frame frame) {
   Client& client = clients_[static_cast<size_t>(pe)];
   const char* name = store::name_of(frame.type);
   if (client.state != State::joined) return break_off(pe, strf("malformed session: %s before hello", name));
-  if (client.request) return break_off(pe, strf("malformed session: %s before %s was answered", name, store::name_of(client.request->type)));
+  if (asked_) return break_off(pe, strf("malformed session: %s before the request of before was answered", name));
+  if (client.request)
+    return break_off(pe,
+                     strf("malformed session: %s before %s was answered", name, store::name_of(client.request->type)));
   if (frame.type != Type::allgather && !frame.payload.empty())
     return break_off(pe, strf("malformed frame: %s of %zu bytes", name, frame.payload.size()));
   for (size_t other = 0; other < clients_.size(); ++other) {
@@ -88,48 +100,52 @@ void StoreServer::collect(int pe, Frame frame) {
 
 /// Nobody can be served any more: not even those who asked for the same thing.
 void StoreServer::mismatch(int pe, const char* asked, const char* others) {
-  const std::string text = strf("it asks for %s while other PEs ask for %s: the PEs do not run the same program, or not the same "
-                                "version of the library", asked, others);
+  const std::string text = strf(
+      "it asks for %s while other PEs ask for %s: the PEs do not run the same program, or not the same "
+      "version of the library",
+      asked, others);
   for (size_t other = 0; other < clients_.size(); ++other) {
     if (!clients_[other].request) continue;
     clients_[other].request.reset();
-    refuse(static_cast<int>(other), static_cast<int>(Code::peer), strf("PE %d: %s", pe, text.c_str()));
+    refuse(static_cast<int>(other), static_cast<int>(Code::peer), strf("PE %d: %s", first_ + pe, text.c_str()));
   }
   waiting_ = 0;
   break_off(pe, text);
 }
 
-/// Everyone has asked, for the same thing.
+/// Everyone here has asked, for the same thing.
 void StoreServer::answer_all() {
   const Type asked = clients_[0].request->type;
   Bytes payload;
+  std::string error;
   if (asked == Type::allgather) {
-    size_t total = clients_.size() * sizeof(std::uint32_t);
-    for (const Client& client : clients_) total += client.request->payload.size();
-    if (total > store::kMaxReply) {
-      for (size_t pe = 0; pe < clients_.size(); ++pe) {
-        clients_[pe].request.reset();
-        refuse(static_cast<int>(pe), static_cast<int>(Code::launcher),
-               strf("an allgather of %zu bytes: at most %u can be exchanged at once", total, store::kMaxReply));
-      }
-      waiting_ = 0;
-      return;
+    std::vector<std::span<const std::byte>> parts;
+    for (const Client& client : clients_) parts.emplace_back(client.request->payload);
+    try {
+      payload = store::join_parts(parts, store::kMaxReply);
+    } catch (const Error& too_long) {
+      error = too_long.what();
     }
-    payload.reserve(total);
-    for (const Client& client : clients_) {
-      const auto length = static_cast<std::uint32_t>(client.request->payload.size());
-      const auto bytes = std::as_bytes(std::span(&length, 1));
-      payload.insert(payload.end(), bytes.begin(), bytes.end());
-    }
-    for (const Client& client : clients_)
-      payload.insert(payload.end(), client.request->payload.begin(), client.request->payload.end());
   }
+  for (Client& client : clients_) client.request.reset();
+  waiting_ = 0;
+  if (!error.empty()) {
+    for (size_t pe = 0; pe < clients_.size(); ++pe)
+      refuse(static_cast<int>(pe), static_cast<int>(Code::launcher), error);
+  } else if (total_ > size()) {
+    asked_ = true;
+    events_.push_back({Event::Kind::asked, 0, 0, "", asked, std::move(payload)});
+  } else {
+    answer(asked, payload);
+  }
+}
+
+void StoreServer::answer(Type asked, std::span<const std::byte> payload) {
+  asked_ = false;
   const Type type = asked == Type::allgather ? Type::gathered : asked == Type::barrier ? Type::released : Type::goodbye;
   const Answer answer = std::make_shared<const Bytes>(store::make_frame(type, payload, store::kMaxReply));
-  waiting_ = 0;
   for (size_t pe = 0; pe < clients_.size(); ++pe) {
-    clients_[pe].request.reset();
-    clients_[pe].answers.push_back(answer);
+    if (!clients_[pe].broken) clients_[pe].answers.push_back(answer);
     if (asked != Type::leave) continue;
     clients_[pe].state = State::left;
     events_.push_back({Event::Kind::left, static_cast<int>(pe)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher's side of the channels to its PEs: bytes in, bytes out. It owns no descriptor, starts no thread and never
-// blocks; the launcher's poll loop drives it. Nothing that a PE sends makes it throw.
+// The launcher's side of the channels to its PEs: bytes in, bytes out. It owns no descriptor, starts no thread and
+// never blocks; the launcher's poll loop drives it. Nothing that a PE sends makes it throw.
 #pragma once
 #include <deque>
 #include <memory>
@@ -20,14 +20,22 @@ class StoreServer final {
       left,     ///< the session is over, in order, for all PEs
       aborted,  ///< the job is to end with `status`; `text` is the line to print, or empty
       exiting,  ///< the process in the session is about to exit with `status`, without leave
-      broken,   ///< `text` says what this PE sent that makes no sense; it is no longer listened to
+      asked,  ///< all PEs here ask for `type`, with `payload` (Parts, for allgather): others have to, too; see answer()
+      broken,  ///< `text` says what this PE sent that makes no sense; it is no longer listened to
     } kind;
     int pe;
     int status = 0;
     std::string text = {};
+    store::Type type = {};
+    store::Bytes payload = {};
   };
 
-  explicit StoreServer(int size);
+  /// For a whole job of `size` PEs.
+  explicit StoreServer(int size) : StoreServer(size, 0, size) {}
+  /// For the `count` PEs from `first` on, of `total`. PEs are numbered from 0 in all that follows here.
+  StoreServer(int count, int first, int total);
+  /// What all PEs of the job together get for what was asked last.
+  void answer(store::Type asked, std::span<const std::byte> payload);
   /// Takes what arrived from `pe`.
   void feed(int pe, std::span<const std::byte> bytes);
   /// What is to be sent to `pe` next (a part of it, perhaps), empty: nothing. Valid until the next call.
@@ -59,7 +67,9 @@ class StoreServer final {
   void break_off(int pe, const std::string& text);
 
   std::vector<Client> clients_;
+  const int first_, total_;
   size_t waiting_ = 0;  // clients with a request
+  bool asked_ = false;  // all have asked, and others have not yet
   std::deque<Event> events_;
 };
 

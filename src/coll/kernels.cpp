@@ -40,7 +40,8 @@ const Kernels& choose_kernels(const char* name) {
     if (std::strcmp(name, "auto") == 0 || std::strcmp(name, kernels->name) == 0) return *kernels;
     names += std::string(", ") + kernels->name;
   }
-  throw Error(Code::invalid_option, strf("SHOAL_KERNELS=\"%s\" is not valid: on this processor, expected one of %s", name, names.c_str()));
+  throw Error(Code::invalid_option,
+              strf("SHOAL_KERNELS=\"%s\" is not valid: on this processor, expected one of %s", name, names.c_str()));
 }
 
 }  // namespace shoal

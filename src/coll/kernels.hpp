@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of reductions and scans: one function for each operation and type, in one table for each instruction set
-// that the library was built for. kernels_*.cpp hold the tables; a job chooses one at its start.
+// The arithmetic of reductions and scans: one function for each operation and type, in one table for each instruction
+// set that the library was built for. kernels_*.cpp hold the tables; a job chooses one at its start.
 #pragma once
 #include <shmem/half.h>
 #include <shmem/types.h>
@@ -15,19 +15,42 @@ namespace shoal {
 enum class ReduceOp : std::uint8_t { And, Or, Xor, Max, Min, Sum, Prod };
 inline constexpr std::size_t kReduceOps = 7;
 
-enum class Element : std::uint8_t { I8, I16, I32, I64, U8, U16, U32, U64, F32, F64, LongDouble, C32, C64, Half, BFloat16 };
+enum class Element : std::uint8_t {
+  I8,
+  I16,
+  I32,
+  I64,
+  U8,
+  U16,
+  U32,
+  U64,
+  F32,
+  F64,
+  LongDouble,
+  C32,
+  C64,
+  Half,
+  BFloat16
+};
 inline constexpr std::size_t kElements = 15;
 
 /// The Element that a C type is.
 template <class T>
 constexpr Element element_of() noexcept {
-  if constexpr (std::is_same_v<T, float>) return Element::F32;
-  else if constexpr (std::is_same_v<T, double>) return Element::F64;
-  else if constexpr (std::is_same_v<T, long double>) return Element::LongDouble;
-  else if constexpr (std::is_same_v<T, std::complex<float>>) return Element::C32;
-  else if constexpr (std::is_same_v<T, std::complex<double>>) return Element::C64;
-  else if constexpr (std::is_same_v<T, shmemx_half_t>) return Element::Half;
-  else if constexpr (std::is_same_v<T, shmemx_bfloat16_t>) return Element::BFloat16;
+  if constexpr (std::is_same_v<T, float>)
+    return Element::F32;
+  else if constexpr (std::is_same_v<T, double>)
+    return Element::F64;
+  else if constexpr (std::is_same_v<T, long double>)
+    return Element::LongDouble;
+  else if constexpr (std::is_same_v<T, std::complex<float>>)
+    return Element::C32;
+  else if constexpr (std::is_same_v<T, std::complex<double>>)
+    return Element::C64;
+  else if constexpr (std::is_same_v<T, shmemx_half_t>)
+    return Element::Half;
+  else if constexpr (std::is_same_v<T, shmemx_bfloat16_t>)
+    return Element::BFloat16;
   else {
     static_assert(std::is_integral_v<T>);
     constexpr int kWidth = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
@@ -51,7 +74,7 @@ struct Combine {
 };
 
 struct Kernels {
-  const char* name;       ///< "baseline", "avx2", "avx512"
+  const char* name;  ///< "baseline", "avx2", "avx512"
   bool (*runs_here)() noexcept;
   /// Rows that the specification has no routine for (float xor) are empty.
   Combine combine[kReduceOps][kElements];
@@ -66,7 +89,8 @@ struct Kernels {
 /// Stores of stream() before it are seen before stores after it.
 void stream_fence() noexcept;
 
-/// "auto": the best that runs on this processor. @throws Error{invalid_option} for a name that isn't built or doesn't run here
+/// "auto": the best that runs on this processor. @throws Error{invalid_option} for a name that isn't built or doesn't
+/// run here
 const Kernels& choose_kernels(const char* name);
 
 }  // namespace shoal

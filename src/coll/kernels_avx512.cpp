@@ -5,7 +5,8 @@
 namespace shoal {
 
 static bool runs_here() noexcept {
-  return SHOAL_ISA::has_f16c() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  return SHOAL_ISA::has_f16c() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
 
 extern const Kernels kAvx512Kernels;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels themselves, compiled once for each instruction set: a kernels_*.cpp defines SHOAL_ISA, the name of a namespace,
-// and includes this. Everything here stays inside that namespace, and no inline function from elsewhere is called: the
-// linker would keep one copy of it for all, perhaps one that this processor cannot run.
+// The kernels themselves, compiled once for each instruction set: a kernels_*.cpp defines SHOAL_ISA, the name of a
+// namespace, and includes this. Everything here stays inside that namespace, and no inline function from elsewhere is
+// called: the linker would keep one copy of it for all, perhaps one that this processor cannot run.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,33 +25,97 @@ bool has_f16c() noexcept {
 }
 #endif
 
-struct Complex32 { float re, im; };
-struct Complex64 { double re, im; };
+struct Complex32 {
+  float re, im;
+};
+struct Complex64 {
+  double re, im;
+};
 
-/// Integers are added and multiplied as unsigned numbers, narrow ones as unsigned int: overflow wraps, nothing is undefined.
-template <class T> struct WrappingOf { using type = T; };
-template <> struct WrappingOf<std::int8_t> { using type = unsigned; };
-template <> struct WrappingOf<std::int16_t> { using type = unsigned; };
-template <> struct WrappingOf<std::int32_t> { using type = unsigned; };
-template <> struct WrappingOf<std::int64_t> { using type = std::uint64_t; };
-template <> struct WrappingOf<std::uint8_t> { using type = unsigned; };
-template <> struct WrappingOf<std::uint16_t> { using type = unsigned; };
-template <class T> using Wrapping = typename WrappingOf<T>::type;
+/// Integers are added and multiplied as unsigned numbers, narrow ones as unsigned int: overflow wraps, nothing is
+/// undefined.
+template <class T>
+struct WrappingOf {
+  using type = T;
+};
+template <>
+struct WrappingOf<std::int8_t> {
+  using type = unsigned;
+};
+template <>
+struct WrappingOf<std::int16_t> {
+  using type = unsigned;
+};
+template <>
+struct WrappingOf<std::int32_t> {
+  using type = unsigned;
+};
+template <>
+struct WrappingOf<std::int64_t> {
+  using type = std::uint64_t;
+};
+template <>
+struct WrappingOf<std::uint8_t> {
+  using type = unsigned;
+};
+template <>
+struct WrappingOf<std::uint16_t> {
+  using type = unsigned;
+};
+template <class T>
+using Wrapping = typename WrappingOf<T>::type;
 
-struct And { template <class T> static T apply(T a, T b) noexcept { return static_cast<T>(a & b); } };
-struct Or { template <class T> static T apply(T a, T b) noexcept { return static_cast<T>(a | b); } };
-struct Xor { template <class T> static T apply(T a, T b) noexcept { return static_cast<T>(a ^ b); } };
-struct Max { template <class T> static T apply(T a, T b) noexcept { return a < b ? b : a; } };
-struct Min { template <class T> static T apply(T a, T b) noexcept { return b < a ? b : a; } };
+struct And {
+  template <class T>
+  static T apply(T a, T b) noexcept {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  template <class T>
+  static T apply(T a, T b) noexcept {
+    return static_cast<T>(a | b);
+  }
+};
+struct Xor {
+  template <class T>
+  static T apply(T a, T b) noexcept {
+    return static_cast<T>(a ^ b);
+  }
+};
+struct Max {
+  template <class T>
+  static T apply(T a, T b) noexcept {
+    return a < b ? b : a;
+  }
+};
+struct Min {
+  template <class T>
+  static T apply(T a, T b) noexcept {
+    return b < a ? b : a;
+  }
+};
 struct Sum {
-  template <class T> static T apply(T a, T b) noexcept { using W = Wrapping<T>; return static_cast<T>(static_cast<W>(a) + static_cast<W>(b)); }
+  template <class T>
+  static T apply(T a, T b) noexcept {
+    using W = Wrapping<T>;
+    return static_cast<T>(static_cast<W>(a) + static_cast<W>(b));
+  }
   static Complex32 apply(Complex32 a, Complex32 b) noexcept { return {a.re + b.re, a.im + b.im}; }
   static Complex64 apply(Complex64 a, Complex64 b) noexcept { return {a.re + b.re, a.im + b.im}; }
 };
 struct Prod {
-  template <class T> static T apply(T a, T b) noexcept { using W = Wrapping<T>; return static_cast<T>(static_cast<W>(a) * static_cast<W>(b)); }
-  static Complex32 apply(Complex32 a, Complex32 b) noexcept { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
-  static Complex64 apply(Complex64 a, Complex64 b) noexcept { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+  template <class T>
+  static T apply(T a, T b) noexcept {
+    using W = Wrapping<T>;
+    return static_cast<T>(static_cast<W>(a) * static_cast<W>(b));
+  }
+  static Complex32 apply(Complex32 a, Complex32 b) noexcept {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+  static Complex64 apply(Complex64 a, Complex64 b) noexcept {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
 };
 
 template <class Op, class T>
@@ -90,7 +154,8 @@ void narrow(void* out, const void* accumulator, std::size_t count) noexcept {
 #ifdef __F16C__
   if constexpr (std::is_same_v<T, shmemx_half_t>)
     for (; i + 8 <= count; i += 8)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(o + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(o + i),
+                       _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
 #endif
   for (; i < count; ++i) narrow_one(x[i], o[i]);
 }
@@ -114,7 +179,9 @@ void stream(void* dest, const void* source, std::size_t bytes) noexcept {
 #if defined(__x86_64__)
 #if defined(__AVX512F__)
   using Vector = __m512i;
-  const auto move = [](char* to, const char* from) { _mm512_stream_si512(reinterpret_cast<Vector*>(to), _mm512_loadu_si512(from)); };
+  const auto move = [](char* to, const char* from) {
+    _mm512_stream_si512(reinterpret_cast<Vector*>(to), _mm512_loadu_si512(from));
+  };
 #elif defined(__AVX2__)
   using Vector = __m256i;
   const auto move = [](char* to, const char* from) {
@@ -150,7 +217,8 @@ struct Table {
   }
   template <class Op, class T>
   constexpr void set_wide(ReduceOp op, Element element) {
-    rows[static_cast<std::size_t>(op)][static_cast<std::size_t>(element)] = {sizeof(T), nullptr, {&widen<T>, &accumulate<Op, T>, &narrow<T>}};
+    rows[static_cast<std::size_t>(op)][static_cast<std::size_t>(element)] = {
+        sizeof(T), nullptr, {&widen<T>, &accumulate<Op, T>, &narrow<T>}};
   }
   template <class T>
   constexpr void set_arithmetic(Element element) {
@@ -198,7 +266,8 @@ constexpr Kernels make_kernels(const char* name, bool (*runs_here)() noexcept) {
   table.set_sixteen_bit<shmemx_bfloat16_t>(Element::BFloat16);
   Kernels kernels{name, runs_here, {}, &stream};
   for (std::size_t op = 0; op < kReduceOps; ++op)
-    for (std::size_t element = 0; element < kElements; ++element) kernels.combine[op][element] = table.rows[op][element];
+    for (std::size_t element = 0; element < kElements; ++element)
+      kernels.combine[op][element] = table.rows[op][element];
   return kernels;
 }
 

@@ -2,16 +2,31 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.hpp"
 #include "coll/collectives.hpp"
 #include "coll/combine.hpp"
+#include "team/watched.hpp"
 
 namespace shoal {
 
 void scan(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine, bool inclusive,
           const char* call) noexcept {
+  const std::size_t array = bytes_of(count, combine.width);
+  const WatchedCollective watched(
+      group, CallKind::collective, call,
+      {.count = count, .dest = dest, .source = source, .dest_bytes = array, .source_bytes = array, .in_place = true});
   if (count == 0) return;
-  check_operands(group, dest, source, count, combine, call);
+  const std::size_t bytes = check_operands(group, dest, source, count, combine, call);
   const int last = inclusive ? group.rank() : group.rank() - 1;
+  if (bytes <= group.mail_bytes()) {
+    std::memcpy(group.own_mail(), source, bytes);
+    group.sync(call);
+    if (last < 0)
+      std::memset(dest, 0, bytes);
+    else
+      combine_ranges(dest, count, last, combine, [&](int member) { return group.mail(member); });
+    return;
+  }
   alignas(64) std::byte result[kChunkBytes];
   const std::size_t chunk = kChunkBytes / combine.width;
   group.sync(call);

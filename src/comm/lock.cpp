@@ -2,8 +2,10 @@
 #include "comm/lock.hpp"
 
 #include <bit>
+#include <cstdio>
 
 #include "base/error.hpp"
+#include "comm/atomics.hpp"
 
 namespace shoal {
 namespace {
@@ -20,36 +22,61 @@ class LockView final {
     world.require(call);
     world.own(lock, 1, call);
     const Segment* segment = world.domain().segments->find(reinterpret_cast<std::uintptr_t>(lock), sizeof(long));
-    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(lock) - segment->base;
-    home_ = static_cast<int>(offset / sizeof(long) % static_cast<std::uintptr_t>(world.n_pes()));
+    offset_ = reinterpret_cast<std::uintptr_t>(lock) - segment->base;
+    home_ = static_cast<int>(offset_ / sizeof(long) % static_cast<std::uintptr_t>(world.n_pes()));
     // A team's heap has no home at PEs that aren't members.
-    while (segment->peers[static_cast<std::size_t>(home_)] == nullptr) home_ = (home_ + 1) % world.n_pes();
+    while (!segment->members[static_cast<std::size_t>(home_)]) home_ = (home_ + 1) % world.n_pes();
     ticket_ = static_cast<std::uint32_t>(world.domain().me) + 1;
   }
 
-  std::atomic_ref<std::uint32_t> tail() const noexcept { return half(home_, 0); }
-  std::atomic_ref<std::uint32_t> node(int pe) const noexcept { return half(pe, 1); }
-  std::atomic_ref<std::uint32_t> own() const noexcept { return node(world_.domain().me); }
+  /// Operations on the tail, and on the node of a PE, wherever these are.
+  std::uint32_t swap_tail(std::uint32_t value) const noexcept {
+    return atomic_update<Swap>(world_, half(0), value, home_, call_);
+  }
+  std::uint32_t compare_swap_tail(std::uint32_t expected, std::uint32_t value) const noexcept {
+    return atomic_compare_swap(world_, half(0), expected, value, home_, call_);
+  }
+  std::uint32_t tail() const noexcept { return atomic_fetch(world_, half(0), home_, call_); }
+  template <class Op>
+  void update_node(int pe, std::uint32_t value) const noexcept {
+    atomic_post<Op>(world_, half(1), value, pe, call_);
+  }
+  std::atomic_ref<std::uint32_t> own() const noexcept { return std::atomic_ref<std::uint32_t>(*half(1)); }
   std::uint32_t ticket() const noexcept { return ticket_; }
   int home() const noexcept { return home_; }
 
+  /// @param previous  the PE before this one in the queue, or -1: it waits for the one behind it
   template <class Done>
-  void wait(const char* format, Done&& done) const noexcept {
-    world_.domain().waiter->wait(Bell::sync, {call_, format, reinterpret_cast<std::uintptr_t>(lock_)}, done);
+  void wait(int previous, Done&& done) const noexcept {
+    world_.domain().waiter->wait(Bell::sync, {call_, describe, this, static_cast<unsigned long long>(previous)}, done);
   }
   void ring(int pe) const noexcept {
+    if (!world_.domain().controls[static_cast<std::size_t>(pe)].here()) return;  // its own process rings it
     full_fence();
-    world_.ring(pe, Bell::sync);
+    world_.ring_sync(pe);
   }
 
  private:
-  std::atomic_ref<std::uint32_t> half(int pe, int which) const noexcept {
-    auto* halves = reinterpret_cast<std::uint32_t*>(world_.at(lock_, sizeof(long), pe, call_));
-    return std::atomic_ref<std::uint32_t>(halves[which]);
+  std::uint32_t* half(int which) const noexcept { return reinterpret_cast<std::uint32_t*>(lock_) + which; }
+
+  static void describe(const WaitSite& site, WaitText& text) noexcept {
+    const LockView& view = *static_cast<const LockView*>(site.object);
+    const int previous = static_cast<int>(site.a);
+    text.wait.kind = previous < 0 ? WaitKind::successor : WaitKind::lock;
+    text.wait.peer = previous;
+    text.wait.address = reinterpret_cast<std::uintptr_t>(view.lock_);
+    text.wait.offset = view.offset_;
+    if (previous < 0)
+      std::snprintf(text.detail, sizeof text.detail, "lock %p, for the next PE in its queue",
+                    static_cast<void*>(view.lock_));
+    else
+      std::snprintf(text.detail, sizeof text.detail, "lock %p, behind PE %d in its queue",
+                    static_cast<void*>(view.lock_), previous);
   }
 
   const Context& world_;
   long* lock_;
+  std::uintptr_t offset_;  // in its segment: the lock's name, equal on all PEs
   const char* call_;
   int home_;
   std::uint32_t ticket_;
@@ -63,22 +90,21 @@ void set_lock(const Context& world, long* lock, const char* call) noexcept {
   std::uint32_t idle = 0;
   if (!view.own().compare_exchange_strong(idle, kWait, std::memory_order_acq_rel))
     world.fatal(call, strf("this PE holds or waits for the lock at %p already", static_cast<void*>(lock)));
-  const std::uint32_t before = view.tail().exchange(view.ticket(), std::memory_order_acq_rel);
+  const std::uint32_t before = view.swap_tail(view.ticket());
   if (before == 0) {
     view.own().fetch_xor(kWait | kHeld, std::memory_order_acq_rel);
     return;
   }
   const int previous = static_cast<int>(before - 1);
-  view.node(previous).fetch_or(view.ticket(), std::memory_order_acq_rel);
+  view.update_node<FetchOr>(previous, view.ticket());
   view.ring(previous);  // it may be waiting, in clear_lock, to learn who comes next
-  view.wait("lock 0x%llx", [&] { return (view.own().load(std::memory_order_acquire) & kWait) == 0; });
+  view.wait(previous, [&] { return (view.own().load(std::memory_order_acquire) & kWait) == 0; });
   view.own().fetch_or(kHeld, std::memory_order_relaxed);
 }
 
 int test_lock(const Context& world, long* lock, const char* call) noexcept {
   const LockView view(world, lock, call);
-  std::uint32_t free = 0;
-  if (!view.tail().compare_exchange_strong(free, view.ticket(), std::memory_order_acq_rel)) {
+  if (view.compare_swap_tail(0, view.ticket()) != 0) {
     world.domain().waiter->test_failed();
     return 1;
   }
@@ -90,19 +116,17 @@ void clear_lock(const Context& world, long* lock, const char* call) noexcept {
   const LockView view(world, lock, call);
   const std::uint32_t node = view.own().load(std::memory_order_acquire);
   if ((node & kHeld) == 0) {
-    const std::uint32_t tail = view.tail().load(std::memory_order_relaxed);
+    const std::uint32_t tail = view.tail();
     world.fatal(call, strf("this PE does not hold the lock at %p: %s", static_cast<void*>(lock),
                            tail == 0 ? "nobody does" : strf("PE %u is the last in its queue", tail - 1).c_str()));
   }
   world.quiet();
   std::uint32_t next = view.own().fetch_and(~kHeld, std::memory_order_acq_rel) & kNext;
-  std::uint32_t last = view.ticket();
-  if (next == 0 && view.tail().compare_exchange_strong(last, 0, std::memory_order_acq_rel)) return;
-  view.wait("lock 0x%llx, for the next PE in its queue",
-            [&] { return (next = view.own().load(std::memory_order_acquire) & kNext) != 0; });
+  if (next == 0 && view.compare_swap_tail(view.ticket(), 0) == view.ticket()) return;
+  view.wait(-1, [&] { return (next = view.own().load(std::memory_order_acquire) & kNext) != 0; });
   view.own().store(0, std::memory_order_relaxed);
   const int heir = static_cast<int>(next - 1);
-  view.node(heir).fetch_and(~kWait, std::memory_order_acq_rel);
+  view.update_node<FetchAnd>(heir, ~kWait);
   view.ring(heir);
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distributed locks of OpenSHMEM 1.6, "Distributed Locking Routines": a queue, so that PEs are served in the order they came, each waiting
-// on a word of its own.
+// The distributed locks of OpenSHMEM 1.6, "Distributed Locking Routines": a queue, so that PEs are served in the order
+// they came, each waiting on a word of its own.
 //
 // A lock is one symmetric long. Its two halves are used apart:
 //   low 32 bits   `tail`, used at the lock's home PE only: 0 when free, else 1 + the PE that came last
-//   high 32 bits  `node` of each PE that waits or holds: bit 31 "waits", bit 30 "holds", the rest 1 + the PE that came next
-// All words are zero again when nobody holds the lock. The home is chosen by the lock's address, so that many locks spread.
+//   high 32 bits  `node` of each PE that waits or holds: bit 31 "waits", bit 30 "holds", the rest 1 + the PE that came
+//                 next
+// All words are zero again when nobody holds the lock. The home is chosen by the lock's address, so that many locks
+// spread.
 #pragma once
 #include "comm/context.hpp"
 

@@ -5,8 +5,8 @@
 
 namespace shoal {
 
-/// Returns when `pe` has called it with this PE, as often as this PE has called it with `pe`. Orders like a barrier of two:
-/// what either put before is visible to the other after. Meeting oneself returns at once.
+/// Returns when `pe` has called it with this PE, as often as this PE has called it with `pe`. Orders like a barrier of
+/// two: what either put before is visible to the other after. Meeting oneself returns at once.
 class PairSync final {
  public:
   PairSync(const Domain& domain, std::uint64_t start);

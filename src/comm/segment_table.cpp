@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/segment_table.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 
 namespace shoal {
@@ -15,6 +17,7 @@ int SegmentTable::add(std::unique_ptr<Segment> segment) {
     if (segments_[static_cast<size_t>(i)].load(std::memory_order_relaxed) != nullptr) continue;
     segments_[static_cast<size_t>(i)].store(segment.release(), std::memory_order_release);
     if (i >= used_.load(std::memory_order_relaxed)) used_.store(i + 1, std::memory_order_release);
+    changed();
     return i;
   }
   throw Error(Code::out_of_memory, strf("there are %d symmetric segments already: destroy a heap first", kMost));
@@ -23,17 +26,90 @@ int SegmentTable::add(std::unique_ptr<Segment> segment) {
 void SegmentTable::remove(int index) {
   const std::lock_guard guard(changing_);
   removed_.emplace_back(segments_[static_cast<size_t>(index)].exchange(nullptr, std::memory_order_acq_rel));
+  changed();
 }
 
-const Segment* SegmentTable::find(std::uintptr_t address, std::size_t bytes) const noexcept {
+const Segment* SegmentTable::find(std::uintptr_t address, std::size_t bytes, int* index) const noexcept {
   const int used = used_.load(std::memory_order_acquire);
   for (int i = 0; i < used; ++i) {
     const Segment* segment = segments_[static_cast<size_t>(i)].load(std::memory_order_acquire);
     if (segment == nullptr) continue;
     const std::uintptr_t offset = address - segment->base;
-    if (offset < segment->bytes && bytes <= segment->bytes - offset) return segment;
+    if (offset >= segment->bytes || bytes > segment->bytes - offset) continue;
+    if (index != nullptr) *index = i;
+    return segment;
   }
   return nullptr;
+}
+
+SegmentTable::Range SegmentTable::around(std::uintptr_t address) const noexcept {
+  if (const Segment* segment = find(address, 1)) {
+    if (segment->blocks == nullptr) return {segment->base, segment->bytes, segment};
+    const Blocks::Block block = segment->blocks->around(address);
+    return {block.start, block.bytes, segment};
+  }
+  std::uintptr_t begin = 0, end = UINTPTR_MAX;
+  const int used = used_.load(std::memory_order_acquire);
+  for (int i = 0; i < used; ++i) {
+    const Segment* segment = segments_[static_cast<size_t>(i)].load(std::memory_order_acquire);
+    if (segment == nullptr) continue;
+    if (segment->base > address) end = std::min(end, segment->base);
+    if (segment->base < address) begin = std::max(begin, segment->base + segment->bytes);
+  }
+  return {begin, end - begin, nullptr};
+}
+
+bool SegmentTable::find_at_peer(std::uintptr_t address, int& index, int& pe, std::uint64_t& offset) const noexcept {
+  const int used = used_.load(std::memory_order_acquire);
+  for (int i = 0; i < used; ++i) {
+    const Segment* segment = segments_[static_cast<size_t>(i)].load(std::memory_order_acquire);
+    if (segment == nullptr) continue;
+    for (std::size_t peer = 0; peer < segment->peers.size(); ++peer) {
+      offset = address - reinterpret_cast<std::uintptr_t>(segment->peers[peer]);
+      if (segment->peers[peer] == nullptr || offset >= segment->bytes) continue;
+      index = i;
+      pe = static_cast<int>(peer);
+      return true;
+    }
+  }
+  return false;
+}
+
+std::pair<std::uintptr_t, std::uintptr_t> SegmentTable::span() const noexcept {
+  std::uintptr_t low = UINTPTR_MAX, high = 0;
+  const int used = used_.load(std::memory_order_acquire);
+  for (int i = 0; i < used; ++i) {
+    const Segment* segment = segments_[static_cast<size_t>(i)].load(std::memory_order_acquire);
+    if (segment == nullptr) continue;
+    const auto take = [&](std::uintptr_t base) {
+      low = std::min(low, base);
+      high = std::max(high, base + segment->bytes);
+    };
+    take(segment->base);
+    for (char* const peer : segment->peers)
+      if (peer != nullptr) take(reinterpret_cast<std::uintptr_t>(peer));
+  }
+  return {low, high};
+}
+
+std::uint64_t SegmentTable::unique() noexcept {
+  static constinit std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+const Segment* SegmentTable::find_key(std::uint32_t key) const noexcept {
+  const int used = used_.load(std::memory_order_acquire);
+  for (int i = 0; i < used; ++i) {
+    const Segment* segment = segments_[static_cast<size_t>(i)].load(std::memory_order_acquire);
+    if (segment != nullptr && segment->key == key) return segment;
+  }
+  return nullptr;
+}
+
+std::string SegmentTable::name_of(int index) const {
+  const Segment* segment =
+      index < 0 || index >= kMost ? nullptr : segments_[static_cast<size_t>(index)].load(std::memory_order_acquire);
+  return segment == nullptr ? "no segment" : segment->name;
 }
 
 std::string SegmentTable::describe() const {

@@ -32,30 +32,18 @@ bool compare(T left, int cmp, T right) noexcept {
 
 inline void check_comparison(const Context& context, int cmp, const char* call) noexcept {
   switch (cmp) {
-    case SHMEM_CMP_EQ: case SHMEM_CMP_NE: case SHMEM_CMP_GT: case SHMEM_CMP_GE: case SHMEM_CMP_LT: case SHMEM_CMP_LE: return;
+    case SHMEM_CMP_EQ:
+    case SHMEM_CMP_NE:
+    case SHMEM_CMP_GT:
+    case SHMEM_CMP_GE:
+    case SHMEM_CMP_LT:
+    case SHMEM_CMP_LE: return;
     default: context.fatal(call, strf("comparison %d is none of SHMEM_CMP_EQ, NE, GT, GE, LT, LE", cmp));
   }
 }
 
-// How a wait is shown, by comparison in the order of order_of.
-#define SHOAL_FORMATS(before, after) \
-  {before "==" after, before "!=" after, before ">" after, before ">=" after, before "<" after, before "<=" after}
-inline constexpr const char* kSignedFormats[] = SHOAL_FORMATS("0x%llx, ", " %lld");
-inline constexpr const char* kUnsignedFormats[] = SHOAL_FORMATS("0x%llx, ", " %llu");
-inline constexpr const char* kSignedSetFormats[] = SHOAL_FORMATS("%llu words from 0x%llx, ", " %lld");
-inline constexpr const char* kUnsignedSetFormats[] = SHOAL_FORMATS("%llu words from 0x%llx, ", " %llu");
-inline constexpr const char* kVectorFormats[] = SHOAL_FORMATS("%llu words from 0x%llx, ", " a value each");
-#undef SHOAL_FORMATS
-inline int order_of(int cmp) noexcept {
-  switch (cmp) {
-    case SHMEM_CMP_EQ: return 0;
-    case SHMEM_CMP_NE: return 1;
-    case SHMEM_CMP_GT: return 2;
-    case SHMEM_CMP_GE: return 3;
-    case SHMEM_CMP_LT: return 4;
-    default: return 5;
-  }
-}
+/// How a wait for values is shown; `site` is what WaitSet::site makes.
+void describe_value_wait(const WaitSite& site, WaitText& text) noexcept;
 
 /// A set of words with the values that they are compared to.
 template <class T>
@@ -64,7 +52,7 @@ struct WaitSet {
   std::size_t count;
   const int* status;  ///< null: all take part
   int cmp;
-  const T* values;    ///< one for each word (vector forms), or one for all
+  const T* values;  ///< one for each word (vector forms), or one for all
   bool vector;
 
   bool takes_part(std::size_t i) const noexcept { return status == nullptr || status[i] == 0; }
@@ -97,20 +85,26 @@ struct WaitSet {
     return found;
   }
   WaitSet& check(const Context& context, const char* call) noexcept {
-    context.require(call);
     check_comparison(context, cmp, call);
     context.own(words, count, call);
     return *this;
   }
   WaitSite site(const char* call) const noexcept {
-    const auto address = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(words));
-    const int which = order_of(cmp);
-    if (vector) return {call, kVectorFormats[which], count, address};
-    const auto value = static_cast<unsigned long long>(count == 0 ? T{} : values[0]);  // sign-extended where signed
-    if (count == 1) return {call, std::is_signed_v<T> ? kSignedFormats[which] : kUnsignedFormats[which], address, value};
-    return {call, std::is_signed_v<T> ? kSignedSetFormats[which] : kUnsignedSetFormats[which], count, address, value};
+    const auto value =
+        static_cast<unsigned long long>(vector || count == 0 ? T{} : values[0]);  // sign-extended where signed
+    const unsigned how = static_cast<unsigned>(cmp) | (vector ? kVector : 0u) | (std::is_signed_v<T> ? kSigned : 0u) |
+                         sizeof(T) * kWidth;
+    return {call, describe_value_wait, words, count, value, how};
   }
+  // How describe_value_wait is told about the words, beside the comparison.
+  static constexpr unsigned kVector = 1u << 8, kSigned = 1u << 9, kWidth = 1u << 16;
 };
+
+/// A wait or test of `set` as the observer sees it.
+template <class T>
+Call call_of(const WaitSet<T>& set, CallKind kind, const char* call) noexcept {
+  return {call, kind, -1, nullptr, set.words, bytes_of(set.count, sizeof(T))};
+}
 
 /// Waits until `done()`; what the set is is only put into words when that takes longer.
 template <class T, class Done>
@@ -123,36 +117,79 @@ void wait_for(const Context& context, const WaitSet<T>& set, const char* call, D
 template <class T>
 T wait_until(const Context& context, T* word, int cmp, T value, const char* call) noexcept {
   WaitSet<T> set{word, 1, nullptr, cmp, &value, false};
-  set.check(context, call);
-  T seen{};
-  wait_for(context, set, call, [&] {
-    seen = load_acquire(word);
-    return compare(seen, cmp, value);
-  });
-  return seen;
+  return watched(
+      context, [&] { return call_of(set, CallKind::wait, call); }, call,
+      [&] {
+        set.check(context, call);
+        T seen{};
+        wait_for(context, set, call, [&] {
+          seen = load_acquire(word);
+          return compare(seen, cmp, value);
+        });
+        return seen;
+      });
 }
 
 template <class T>
 void wait_all(const Context& context, WaitSet<T> set, const char* call) noexcept {
-  set.check(context, call);
-  wait_for(context, set, call, [&] { return set.all(); });
+  watched(
+      context, [&] { return call_of(set, CallKind::wait, call); }, call,
+      [&] {
+        set.check(context, call);
+        wait_for(context, set, call, [&] { return set.all(); });
+      });
 }
 
 template <class T>
 std::size_t wait_any(const Context& context, WaitSet<T> set, const char* call) noexcept {
-  if (set.check(context, call).empty()) return SIZE_MAX;
-  std::size_t found = SIZE_MAX;
-  Waiter& waiter = *context.domain().waiter;
-  wait_for(context, set, call, [&] { return (found = set.any(waiter)) != SIZE_MAX; });
-  return found;
+  return watched(
+      context, [&] { return call_of(set, CallKind::wait, call); }, call,
+      [&] {
+        std::size_t found = SIZE_MAX;
+        if (set.check(context, call).empty()) return found;
+        Waiter& waiter = *context.domain().waiter;
+        wait_for(context, set, call, [&] { return (found = set.any(waiter)) != SIZE_MAX; });
+        return found;
+      });
 }
 
 template <class T>
 std::size_t wait_some(const Context& context, WaitSet<T> set, std::size_t* indices, const char* call) noexcept {
-  if (set.check(context, call).empty()) return 0;
-  std::size_t found = 0;
-  wait_for(context, set, call, [&] { return (found = set.some(indices)) != 0; });
-  return found;
+  return watched(
+      context, [&] { return call_of(set, CallKind::wait, call); }, call,
+      [&] {
+        std::size_t found = 0;
+        if (set.check(context, call).empty()) return found;
+        wait_for(context, set, call, [&] { return (found = set.some(indices)) != 0; });
+        return found;
+      });
+}
+
+/// Looks once at a set, by `look(set)`. Programs poll in a loop of tests, so one that gave `failed` lets others run now
+/// and then.
+template <class T, class Result, class Look>
+Result test_set(const Context& context, WaitSet<T> set, const char* call, Result failed, Look&& look) noexcept {
+  return watched(
+      context, [&] { return call_of(set, CallKind::test, call); }, call,
+      [&] {
+        const Result result = look(set.check(context, call));
+        if (result == failed) context.domain().waiter->test_failed();
+        return result;
+      });
+}
+
+template <class T>
+bool test_all(const Context& context, WaitSet<T> set, const char* call) noexcept {
+  return test_set(context, set, call, false, [](const WaitSet<T>& words) { return words.all(); });
+}
+template <class T>
+std::size_t test_any(const Context& context, WaitSet<T> set, const char* call) noexcept {
+  return test_set(context, set, call, SIZE_MAX,
+                  [&](const WaitSet<T>& words) { return words.any(*context.domain().waiter); });
+}
+template <class T>
+std::size_t test_some(const Context& context, WaitSet<T> set, std::size_t* indices, const char* call) noexcept {
+  return test_set(context, set, call, std::size_t{0}, [&](const WaitSet<T>& words) { return words.some(indices); });
 }
 
 }  // namespace shoal

@@ -7,26 +7,28 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/tuning.hpp"
 
 namespace shoal {
 namespace {
 
-constexpr int kYields = 64;                        // times to give the core away before sleeping
-constexpr std::uint64_t kFirstSleepNs = 50'000;    // bounds of one sleep: unseen plain stores are noticed this late
-constexpr std::uint64_t kLongestSleepNs = 1'000'000;
-// A sleeper on the user's words that was woken this often for nothing stops listening for a while to quiets and atomics that
-// mean other words, and relies on the bound: else every quiet of a busy PE would pay for waking it.
-constexpr int kFutileRings = 8;
+constexpr unsigned kToldEvery = 256;  // sleeps, of a millisecond each at the end
 
 }  // namespace
+
+using namespace tuned;
 
 void ring_slowly(Doorbell& doorbell) noexcept {
   doorbell.word.fetch_add(1, std::memory_order_release);
   futex_wake_all(doorbell.word);
 }
 
-void Waiter::yield() noexcept { ::sched_yield(); }
+void Waiter::test_failed_slowly() noexcept {
+  if (transport_ != nullptr) transport_->progress();
+  if (shares_core_ && failed_tests_.fetch_add(1, std::memory_order_relaxed) % 16 == 15) ::sched_yield();
+}
 
 bool Waiter::sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*),
                    void* argument) noexcept {
@@ -46,32 +48,87 @@ bool Waiter::sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t b
   return satisfied;
 }
 
+void WaitSite::describe_by_format(const WaitSite& site, WaitText& text) noexcept {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+  std::snprintf(text.detail, sizeof text.detail, static_cast<const char*>(site.object), site.a, site.b, site.c);
+#pragma GCC diagnostic pop
+}
+
 bool Waiter::publish(const WaitSite& site, Saved& saved) noexcept {
   if (status_ == nullptr || publishing_.test_and_set(std::memory_order_acquire)) return false;
   // Only this process writes the record, and only one thread at a time gets here: a plain look is consistent.
+  if (status_->phase == Phase::leaving && std::strncmp(site.call, "shmem_finalize", 14) != 0) {
+    // A thread that ends the program is the news, not what another one waits for.
+    publishing_.clear(std::memory_order_release);
+    return false;
+  }
   saved.phase = status_->phase;
+  saved.began_ns = now_ns();
   std::memcpy(saved.call, status_->call, sizeof saved.call);
-  std::memcpy(saved.detail, status_->detail, sizeof saved.detail);
-  char detail[sizeof status_->detail];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-  std::snprintf(detail, sizeof detail, site.format, site.a, site.b, site.c);
-#pragma GCC diagnostic pop
-  StatusWriter(status_).set(Phase::waiting, site.call, detail);
+  std::memcpy(saved.text.detail, status_->detail, sizeof saved.text.detail);
+  saved.text.wait = status_->wait;
+  saved.text.members = status_->members;
+  WaitText text;
+  site.describe(site, text);
+  StatusWriter(status_).set(Phase::waiting, site.call, text);
+  show_progress();
   return true;
+}
+
+void Waiter::unpublish(const Saved& saved) noexcept {
+  Counters& counters = status_->counters;  // written by this thread alone, until the flag is cleared
+  counters.waits.store(counters.waits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  counters.waited_ns.store(counters.waited_ns.load(std::memory_order_relaxed) + now_ns() - saved.began_ns,
+                           std::memory_order_relaxed);
+  StatusWriter(status_).set(saved.phase, saved.call, saved.text);
+  publishing_.clear(std::memory_order_release);
+}
+
+void Waiter::show_progress() noexcept {
+  const Wait& wait = status_->wait;
+  status_->counters.polls.store(status_->counters.polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (wait.width == 0) return;
+  const auto read = [&]<class T>(T) {
+    const T value = std::atomic_ref<T>(*reinterpret_cast<T*>(wait.address)).load(std::memory_order_relaxed);
+    return wait.is_signed != 0 ? static_cast<std::uint64_t>(static_cast<std::make_signed_t<T>>(value))
+                               : std::uint64_t{value};
+  };
+  std::uint64_t value = 0;
+  switch (wait.width) {
+    case 1: value = read(std::uint8_t{}); break;
+    case 2: value = read(std::uint16_t{}); break;
+    case 4: value = read(std::uint32_t{}); break;
+    default: value = read(std::uint64_t{}); break;
+  }
+  status_->counters.seen.store(value, std::memory_order_relaxed);
 }
 
 void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*),
                          void* argument) noexcept {
+  if (transport_ != nullptr)
+    for (int i = 0; i < far_spins_ / kFarPolls; ++i) {
+      if (transport_->progress()) i = 0;  // while something goes on it is worth staying awake
+      if (done(argument)) return;
+    }
   for (int i = 0; i < kYields; ++i) {
+    if (transport_ != nullptr) transport_->progress();
+    if (done(argument)) return;
     ::sched_yield();
     if (done(argument)) return;
+  }
+  if (transport_ != nullptr) {
+    transport_->progress();
+    transport_->rest();
   }
   Saved before_wait;
   bool publishes = false;
   std::uint64_t bound_ns = kFirstSleepNs;
   int futile = 0;
+  unsigned sleeps = 0;
   for (;;) {
+    if (publishes) show_progress();
+    if (observer_ != nullptr && ++sleeps % kToldEvery == 0) observer_->waiting(site.call);
     publishes = publishes || publish(site, before_wait);  // another thread may have been first, and done since
     const std::uint32_t before = doorbell.word.load(std::memory_order_relaxed);
     if (sleep(doorbell, bell, bell == Bell::sync || futile < kFutileRings, bound_ns, done, argument)) break;
@@ -83,10 +140,7 @@ void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bo
       ++futile;
     bound_ns = std::min(bound_ns * 2, kLongestSleepNs);
   }
-  if (publishes) {
-    StatusWriter(status_).set(before_wait.phase, before_wait.call, before_wait.detail);
-    publishing_.clear(std::memory_order_release);
-  }
+  if (publishes) unpublish(before_wait);
 }
 
 }  // namespace shoal

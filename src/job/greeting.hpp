@@ -3,30 +3,28 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <span>
 #include <vector>
 
+#include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "job/static_segment.hpp"
 
 namespace shoal {
 
-/// What this PE brings along.
-struct Greeting {
-  std::size_t heap_bytes = 0;
-  std::string choices;        ///< options that all PEs must give alike: "SHOAL_BARRIER=auto, ..."
-  std::string offer;          ///< the leader's: where its memory files are
-};
-
 struct Greetings {
-  std::string offer;                 ///< where the leader's memory files are
-  std::size_t static_bytes = 0;      ///< of the leader's static data; 0: nobody shares any
-  std::vector<bool> static_members;  ///< PEs that run the leader's very program
-  int processors = 1;                ///< that the PEs may run on, all together; the same on all
+  std::vector<int> node_of;          ///< by PE; nodes are numbered in the order of their first PE
+  std::size_t static_bytes = 0;      ///< of PE 0's static data; 0: nobody shares any
+  std::vector<bool> static_members;  ///< PEs that run PE 0's very program
+  int machine_pes = 1;               ///< PEs on this machine
+  int processors = 1;                ///< that these may run on, all together; the same on all of them
   std::uint64_t memory_limit = 0;    ///< of this PE's control group, in bytes; 0: none
 };
 
-/// Exchanges greetings and checks them. Collective. @throws Error naming the PEs that differ, and in what
-Greetings greet(Bootstrap& bootstrap, const Greeting& mine, const StaticPlan& plan);
+/// Exchanges greetings and checks them. Collective.
+/// @param alike  names of the options that all PEs must give alike
+/// @throws Error naming the PEs that differ, and in what
+Greetings greet(Bootstrap& bootstrap, const Options& options, std::span<const char* const> alike,
+                const StaticPlan& plan);
 
 }  // namespace shoal

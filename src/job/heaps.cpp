@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/heaps.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -12,58 +13,97 @@ namespace {
 
 constexpr std::size_t kStrideUnit = kHugePageBytes;  // every part starts at a multiple of it
 
-/// What the leader tells the others; an empty name says that it failed.
-using OfferName = std::array<char, Slot::kExchangeBytes>;
+/// What a heap was asked for with.
+struct Wanted {
+  std::uint64_t bytes, alignment;
+};
+
+/// The heap of the team's i-th member on this node is the i-th part of the node's file.
+char* own_part(const Team& team, const Mapping& mapping, std::size_t stride) {
+  const std::vector<int>& here = team.nodes().mine;
+  const auto place = static_cast<std::size_t>(std::find(here.begin(), here.end(), team.rank()) - here.begin());
+  return reinterpret_cast<char*>(mapping.data()) + place * stride;
+}
 
 }  // namespace
 
-TeamHeap::TeamHeap(Team& team, SegmentTable& segments, Mapping mapping, std::size_t stride, std::size_t bytes,
-                   std::size_t alignment)
-    : team_(team), segments_(segments), mapping_(std::move(mapping)),
-      heap_(reinterpret_cast<char*>(mapping_.data()) + static_cast<std::size_t>(team.rank()) * stride, bytes, alignment) {
+TeamHeap::TeamHeap(Team& team, SegmentTable& segments, std::uint32_t key, Mapping mapping, std::size_t stride,
+                   std::size_t bytes, std::size_t alignment)
+    : team_(team),
+      segments_(segments),
+      mapping_(std::move(mapping)),
+      heap_(own_part(team, mapping_, stride), bytes, alignment, nullptr,
+            team.world().domain().observer != nullptr ? &segments : nullptr) {
   auto segment = std::make_unique<Segment>();
   char* first = reinterpret_cast<char*>(mapping_.data());
+  const std::vector<int>& here = team.nodes().mine;
   segment->name = strf("heap of a team of %d PEs", team.size());
-  segment->base = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::size_t>(team.rank()) * stride;
+  segment->base = reinterpret_cast<std::uintptr_t>(own_part(team, mapping_, stride));
   segment->bytes = bytes;
+  segment->key = key;
   segment->peers.assign(static_cast<std::size_t>(team.world().n_pes()), nullptr);
+  segment->members.assign(segment->peers.size(), false);
   for (int member = 0; member < team.size(); ++member)
-    segment->peers[static_cast<std::size_t>(team.world_pe(member))] = first + static_cast<std::size_t>(member) * stride;
+    segment->members[static_cast<std::size_t>(team.world_pe(member))] = true;
+  for (std::size_t part = 0; part < here.size(); ++part)
+    segment->peers[static_cast<std::size_t>(team.world_pe(here[part]))] = first + part * stride;
+  segment->blocks = heap_.guard();
+  where_ = segment.get();
   segment_ = segments_.add(std::move(segment));
 }
 
-TeamHeap::~TeamHeap() { segments_.remove(segment_); }
+TeamHeap::~TeamHeap() {
+  if (Transport* transport = team_.world().domain().transport) transport->detach(where_->key);
+  segments_.remove(segment_);
+}
 
 std::unique_ptr<TeamHeap> TeamHeap::create(Team& team, SegmentTable& segments, std::size_t bytes, std::size_t alignment,
                                            bool same_process, const char* call) {
   const std::size_t stride = (bytes + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
+  const std::vector<int>& here = team.nodes().mine;
   std::size_t total;
-  const bool fits = bytes != 0 && stride >= bytes && !__builtin_mul_overflow(stride, static_cast<std::size_t>(team.size()), &total);
-  if (!fits) return nullptr;  // the same on all members
+  const bool fits =
+      bytes != 0 && stride >= bytes && !__builtin_mul_overflow(stride, static_cast<std::size_t>(team.size()), &total);
+  total = stride * here.size();
 
   // A member that fails says so instead of throwing: the others wait for its word.
   std::unique_ptr<SegmentOffer> offer;
-  OfferName name{};
-  if (team.rank() == 0) try {
+  std::array<char, Slot::kExchangeBytes> name{};  // where the file of this node's leader is; "": it failed
+  if (fits && team.rank() == here[0]) try {
       offer = std::make_unique<SegmentOffer>(SegmentOffer::make({{"shoal-heap", total}}, same_process));
       std::strncpy(name.data(), offer->name().c_str(), name.size() - 1);
     } catch (const std::exception&) {
     }
-  OfferName leader{};
-  team.exchange(std::as_bytes(std::span(name)), call, [&](int member, std::span<const std::byte> bytes_shown) {
-    if (member == 0) std::memcpy(leader.data(), bytes_shown.data(), leader.size());
-  });
+  if (const auto other = team.find_other(Wanted{bytes, alignment}, call))
+    team.world().fatal(
+        call, strf("all members of the team must give the same size and alignment: this PE gives %zu bytes aligned "
+                   "to %zu, PE %d gives %llu bytes aligned to %llu",
+                   bytes, alignment, other->first, static_cast<unsigned long long>(other->second.bytes),
+                   static_cast<unsigned long long>(other->second.alignment)));
+  team.hear_leader(std::as_writable_bytes(std::span(name)), call);
+  std::uint32_t generation = segments.generation();  // that no member has seen used yet
+  team.combine(
+      std::as_writable_bytes(std::span(&generation, 1)),
+      [](void* into, const void* left, const void* right) {
+        std::uint32_t a, b;
+        std::memcpy(&a, left, sizeof a);
+        std::memcpy(&b, right, sizeof b);
+        a = std::max(a, b);
+        std::memcpy(into, &a, sizeof a);
+      },
+      call);
+  segments.next_generation(generation);
+  // Teams that have a member in common have different slots: two heaps made at once have different keys wherever both
+  // are known.
+  const std::uint32_t key = kFirstFreeKey + generation * kTeamSlots + static_cast<std::uint32_t>(team.slot());
   std::unique_ptr<TeamHeap> heap;
-  if (leader[0] != '\0') try {
-      if (offer == nullptr) offer = std::make_unique<SegmentOffer>(SegmentOffer::take(leader.data(), {total}, same_process));
-      heap.reset(new TeamHeap(team, segments, offer->take_mapping(0), stride, bytes, alignment));
+  if (name[0] != '\0') try {
+      if (offer == nullptr)
+        offer = std::make_unique<SegmentOffer>(SegmentOffer::take(name.data(), {total}, same_process));
+      heap.reset(new TeamHeap(team, segments, key, offer->take_mapping(0), stride, bytes, alignment));
     } catch (const std::exception&) {
     }
-  bool all = true;
-  const std::uint8_t made = heap != nullptr;
-  team.exchange(std::as_bytes(std::span(&made, 1)), call,
-                [&](int, std::span<const std::byte> shown) { all &= shown[0] != std::byte{0}; });
-  return all ? std::move(heap) : nullptr;
+  return team.all_of(heap != nullptr, call) ? std::move(heap) : nullptr;
 }
 
 }  // namespace shoal

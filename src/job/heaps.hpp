@@ -21,15 +21,18 @@ class TeamHeap final {
   Team& team() const noexcept { return team_; }
   SymmetricHeap& heap() noexcept { return heap_; }
   const SymmetricHeap& heap() const noexcept { return heap_; }
+  /// Where its members' parts are mapped here.
+  const Segment& segment() const noexcept { return *where_; }
 
  private:
-  TeamHeap(Team& team, SegmentTable& segments, Mapping mapping, std::size_t stride, std::size_t bytes,
-           std::size_t alignment);
+  TeamHeap(Team& team, SegmentTable& segments, std::uint32_t key, Mapping mapping, std::size_t stride,
+           std::size_t bytes, std::size_t alignment);
 
   Team& team_;
   SegmentTable& segments_;
   Mapping mapping_;
   SymmetricHeap heap_;
+  const Segment* where_;
   int segment_;
 };
 

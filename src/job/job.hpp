@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include <shmem/constants.h>
+
 #include "base/handle_table.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
@@ -12,15 +14,21 @@
 #include "bootstrap/status_mapping.hpp"
 #include "coll/collectives.hpp"
 #include "comm/context.hpp"
+#include "comm/memory_target.hpp"
 #include "comm/pair_sync.hpp"
+#include "job/device_space.hpp"
 #include "job/heaps.hpp"
+#include "job/observers.hpp"
 #include "memory/memory_file.hpp"
 #include "team/symmetric_heap.hpp"
 #include "team/team.hpp"
 
 namespace shoal {
 
+struct Greetings;
+struct NodeMates;
 class StaticSegment;
+class StreamMaker;
 
 /// A context that the user made, and on what.
 struct UserContext {
@@ -34,6 +42,7 @@ struct JobSetup {
   Bootstrap* bootstrap = nullptr;   ///< outlives the job
   Options options;
   StatusMapping* status = nullptr;  ///< where to publish what this PE does; may be null
+  int thread_level = SHMEM_THREAD_MULTIPLE;  ///< as the program asked for
   bool static_data = false;         ///< move the program's variables, if it is linked against the library
 };
 
@@ -49,11 +58,14 @@ class Job final : public Fatal {
   /// Options that only a job can judge, before anyone waits for this PE. @throws Error{invalid_option}
   static void check(const Options& options);
   /// Leaves in order: completes everything, waits for all PEs. Collective, last call.
-  void stop();
+  /// @param call  what the status page shows meanwhile
+  void stop(const char* call = "shmem_finalize");
   /// Without stop(), only this process's memory is given back.
   ~Job() override;
 
   int me() const noexcept { return domain_.me; }
+  /// After stop: with which status the program is to end where it would with 0; 0: as it likes.
+  int end_status() const noexcept { return observers_->end_status(); }
   int n_pes() const noexcept { return domain_.n_pes; }
   const Context& world() const noexcept { return *world_; }
   Team& world_team() const noexcept { return *world_team_; }
@@ -67,8 +79,15 @@ class Job final : public Fatal {
   ContextTable& contexts() noexcept { return contexts_; }
   TeamTable& teams() noexcept { return teams_; }
   HeapTable& heaps() noexcept { return heaps_; }
-  /// Makes a further heap for `team`; 0 where that fails, on all members alike. Collective over the team.
+  /// Makes a further heap for `team`; null (0) where that fails, on all members alike. Collective over the team.
+  std::unique_ptr<TeamHeap> make_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call);
   std::uintptr_t create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call);
+
+  /// The device of this PE. Made by the first call, which is collective over all PEs.
+  DeviceSpace& device(const char* call);
+
+  /// As JobObservers has it. Thread safe.
+  void access(const void* address, std::size_t bytes, bool writes, std::uintptr_t site) noexcept;
 
   const Options& options() const noexcept { return options_; }
   const Log& log() const noexcept { return log_; }
@@ -78,15 +97,19 @@ class Job final : public Fatal {
 
  private:
   explicit Job(JobSetup setup);
-  /// @return how many processors the PEs of this node have together
-  int share_memory(bool static_data);
-  void map_heap(const Mapping& mapping, std::size_t stride);
-  void build_communication(int processors);
+  /// @return what the PEs told each other
+  Greetings share_memory(bool static_data);
+  void map_heap(const Mapping& mapping, std::size_t stride, const NodeMates& mates);
+  void build_communication(const Greetings& greetings);
+  void join_nodes();
+  std::unique_ptr<StreamMaker> make_streams();
+  std::unique_ptr<Transport> make_transport();
 
   Options options_;
   Bootstrap* const bootstrap_;
   Log log_;
   StatusMapping* status_;
+  const int thread_level_;
 
   // Declared, and so built, from the bottom up.
   Mapping heap_mapping_;
@@ -94,7 +117,12 @@ class Job final : public Fatal {
   SegmentTable segments_;
   const Segment* heap_segment_ = nullptr;
   Domain domain_;
+  std::unique_ptr<JobObservers> observers_;
+  Tally unwaited_;
+  std::unique_ptr<MemoryTarget> target_;
+  std::unique_ptr<Transport> transport_;  // to other nodes, if there are any
   std::unique_ptr<Waiter> waiter_;
+  std::unique_ptr<Chaos> chaos_;
   std::unique_ptr<Context> world_;
   std::unique_ptr<PairSync> pair_sync_;
   TeamSpace team_space_;
@@ -102,9 +130,11 @@ class Job final : public Fatal {
   std::unique_ptr<Team> leaving_team_;  // everyone, to meet in finalize: nobody's barrier may pass for that meeting
   std::unique_ptr<SymmetricHeap> heap_;
   CollTuning coll_tuning_{};
+  int processors_ = 1;  // that the PEs of this node have together
   TeamTable teams_;
   HeapTable heaps_;
   ContextTable contexts_;
+  std::unique_ptr<DeviceSpace> device_;
 };
 
 }  // namespace shoal

@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "topology/node_map.hpp"
 
 namespace shoal {
 namespace {
@@ -13,6 +14,50 @@ namespace {
 constexpr std::uint64_t kFetchNs = 30'000'000'000;  // how long a PE waits for its leader's files
 
 }  // namespace
+
+NodeMates NodeMates::of(int me, const std::vector<int>& node_of) {
+  NodeMates mates;
+  for (std::size_t pe = 0; pe < node_of.size(); ++pe) {
+    if (node_of[pe] != node_of[static_cast<std::size_t>(me)]) continue;
+    if (static_cast<int>(pe) == me) mates.me = mates.pes.size();
+    mates.pes.push_back(static_cast<int>(pe));
+  }
+  return mates;
+}
+
+SegmentOffer SegmentOffer::share(Bootstrap& bootstrap, const std::vector<std::pair<const char*, std::size_t>>& parts,
+                                 std::vector<int>& node_of, const Log& log) {
+  const bool threads = bootstrap.same_process();
+  for (;;) {
+    const NodeMates mates = NodeMates::of(bootstrap.rank(), node_of);
+    auto files = parts;
+    std::vector<std::size_t> sizes;
+    for (auto& [label, bytes] : files) sizes.push_back(bytes *= mates.pes.size());
+    SegmentOffer offer;
+    if (mates.leads()) offer = make(files, threads);
+    const auto offers = bootstrap.allgather(std::as_bytes(std::span(offer.name())));
+    std::string failure;  // of this PE: it cannot map what its leader offers
+    if (!mates.leads()) try {
+        offer = take(std::string(offers.text(static_cast<std::size_t>(mates.pes[0]))), sizes, threads);
+      } catch (const Error& error) {
+        failure = error.what();
+      }
+    const auto failures = bootstrap.allgather(std::as_bytes(std::span(failure)));
+    offer.close();  // all have taken their leader's files
+    std::vector<std::pair<int, int>> nodes;
+    bool all = true;
+    for (std::size_t pe = 0; pe < failures.size(); ++pe) {
+      const bool alone = !failures[pe].empty();
+      all &= !alone;
+      nodes.emplace_back(node_of[pe], alone ? static_cast<int>(pe) : -1);
+    }
+    if (all) return offer;
+    if (!failure.empty())
+      log.info("shares no memory with PE %d, on the same machine: %s. They exchange messages instead", mates.pes[0],
+               failure.c_str());
+    node_of = number_nodes(nodes);
+  }
+}
 
 SegmentOffer SegmentOffer::make(const std::vector<std::pair<const char*, std::size_t>>& segments, bool same_process) {
   SegmentOffer offer;

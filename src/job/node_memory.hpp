@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// One segment of n equal parts that all PEs of a node map: part i belongs to PE i. The leader makes the memory file and
-// hands it to the others; PEs that are threads of one process share the leader's mapping.
+// One segment of n equal parts that all PEs of a node map: part i belongs to the node's i-th PE. The leader makes the
+// memory file and hands it to the others; PEs that are threads of one process share the leader's mapping.
 #pragma once
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/log.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "memory/fd_passing.hpp"
 #include "memory/memory_file.hpp"
 
 namespace shoal {
+
+/// The PEs of one node, in order; the first is its leader.
+struct NodeMates {
+  std::vector<int> pes;
+  std::size_t me = 0;  ///< this PE's place among them
+  bool leads() const noexcept { return me == 0; }
+  /// Those of `me` where `node_of` has the node of each PE.
+  static NodeMates of(int me, const std::vector<int>& node_of);
+};
 
 /// What a leader publishes so that others can map its files: a socket's name, or addresses in this process.
 class SegmentOffer final {
@@ -30,6 +40,12 @@ class SegmentOffer final {
   int fd(std::size_t index) const { return index < fds_.size() ? fds_[index].get() : -1; }
   /// Leader: no more takers.
   void close() noexcept { server_.reset(); }
+
+  /// The files of this PE's node, mapped, one part of `parts[i].second` bytes a PE. PEs that turn out not to be able to
+  /// map their leader's get nodes of their own: `node_of` is as it is in the end, and the same on all. Collective.
+  /// @throws Error
+  static SegmentOffer share(Bootstrap& bootstrap, const std::vector<std::pair<const char*, std::size_t>>& parts,
+                            std::vector<int>& node_of, const Log& log);
 
  private:
   std::string name_;

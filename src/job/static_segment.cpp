@@ -12,10 +12,11 @@ StaticPlan StaticPlan::of_this_program() {
   return plan;
 }
 
-StaticSegment::StaticSegment(const StaticPlan& plan, Mapping mapping, int fd, const std::vector<bool>& members, int me)
-    : plan_(plan), mapping_(std::move(mapping)), members_(members), me_(me) {
-  if (members_[static_cast<std::size_t>(me)])
-    data_.emplace(*plan_.range(), fd, static_cast<std::size_t>(me) * plan_.bytes());
+StaticSegment::StaticSegment(const StaticPlan& plan, Mapping mapping, int fd, const std::vector<bool>& members,
+                             const NodeMates& mates)
+    : plan_(plan), mapping_(std::move(mapping)), members_(members), mates_(mates) {
+  if (members_[static_cast<std::size_t>(mates_.pes[mates_.me])])
+    data_.emplace(*plan_.range(), fd, mates_.me * plan_.bytes());
 }
 
 std::vector<std::unique_ptr<Segment>> StaticSegment::segments() const {
@@ -30,10 +31,15 @@ std::vector<std::unique_ptr<Segment>> StaticSegment::segments() const {
     char* own = static_cast<char*>(range.begin) + part.offset;
     segment->base = reinterpret_cast<std::uintptr_t>(own);
     segment->bytes = part.bytes;
-    for (std::size_t pe = 0; pe < members_.size(); ++pe) {
+    segment->key = kStaticKey + static_cast<std::uint32_t>(i);
+    segment->members = members_;
+    segment->peers.assign(members_.size(), nullptr);
+    for (std::size_t place = 0; place < mates_.pes.size(); ++place) {
+      const auto pe = static_cast<std::size_t>(mates_.pes[place]);
       // One's own variables have the address that the program knows.
-      char* theirs = static_cast<int>(pe) == me_ ? own : reinterpret_cast<char*>(mapping_.data()) + pe * range.bytes + part.offset;
-      segment->peers.push_back(members_[pe] ? theirs : nullptr);
+      char* theirs =
+          place == mates_.me ? own : reinterpret_cast<char*>(mapping_.data()) + place * range.bytes + part.offset;
+      if (members_[pe]) segment->peers[pe] = theirs;
     }
     segments.push_back(std::move(segment));
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/segment_table.hpp"
+#include "job/node_memory.hpp"
 #include "memory/memory_file.hpp"
 #include "memory/static_data.hpp"
 
@@ -31,9 +32,11 @@ class StaticPlan final {
 /// Moves the variables back to private memory when it is destroyed.
 class StaticSegment final {
  public:
-  /// Moves this PE's variables into part `me` of the shared file, if it is a member. @throws Error when a thread that runs
-  /// already cannot be held meanwhile
-  StaticSegment(const StaticPlan& plan, Mapping mapping, int fd, const std::vector<bool>& members, int me);
+  /// Moves this PE's variables into its part of the node's file, if it is a member. @throws Error when a thread that
+  /// runs already cannot be held meanwhile
+  /// @param members  by PE of the world
+  StaticSegment(const StaticPlan& plan, Mapping mapping, int fd, const std::vector<bool>& members,
+                const NodeMates& mates);
   /// One a part of the program's range; none when this PE isn't a member.
   std::vector<std::unique_ptr<Segment>> segments() const;
 
@@ -41,7 +44,7 @@ class StaticSegment final {
   StaticPlan plan_;
   Mapping mapping_;
   std::vector<bool> members_;
-  int me_;
+  NodeMates mates_;
   std::optional<StaticData> data_;
 };
 

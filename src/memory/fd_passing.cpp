@@ -20,6 +20,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/quiet_signals.hpp"
 
 namespace shoal {
 namespace {
@@ -218,17 +219,12 @@ FdServer::FdServer(const std::vector<int>& fds) : fds_(fds) {
   stop_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop_) throw_errno("cannot pass memory to the other PEs: eventfd");
 
-  // The program's signal handlers must never run on this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const QuietSignals quiet;
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::exception& error) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw Error(Code::system, strf("cannot pass memory to the other PEs: no thread: %s", error.what()));
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 FdServer::~FdServer() {

@@ -17,11 +17,17 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/fence.hpp"
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
 #include "memory/memory_file.hpp"
 #include "memory/thread_hold.hpp"
 #include "memory/uninstrumented.hpp"
+#ifdef SHOAL_TSAN
+#include <sanitizer/common_interface_defs.h>
+
+#include <thread>
+#endif
 
 namespace shoal {
 namespace {
@@ -240,9 +246,23 @@ SHOAL_UNINSTRUMENTED Result try_to_unshare(Move& move, ThreadHold& hold) noexcep
 
 // ---- to here ----
 
+/// Ends the thread that ThreadSanitizer keeps in the background. It wakes ten times a second and blocks all signals, so
+/// on a busy machine it would disturb one move or another. Without it the sanitizer only looks after its memory less
+/// often. It begins with the first thread of the program, so that there is one first.
+void end_sanitizer_thread() {
+#ifdef SHOAL_TSAN
+  static std::once_flag once;
+  std::call_once(once, [] {
+    std::thread([] {}).join();
+    __sanitizer_sandbox_on_notify(nullptr);
+  });
+#endif
+}
+
 /// Holds the threads and runs `attempt` until no watched thread disturbed it. @throws Error
 template <class F>
 void move_with_threads_held(const char* what, std::uint64_t patience_ns, F attempt) {
+  end_sanitizer_thread();
   ThreadHold hold(now_ns() + patience_ns);
   Result result = attempt(hold);
   while (result.outcome == Outcome::disturbed && !hold.expired() && hold.hold_all()) result = attempt(hold);

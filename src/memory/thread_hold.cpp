@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/quiet_signals.hpp"
 #include "memory/uninstrumented.hpp"
 
 #if defined(__x86_64__)
@@ -36,10 +37,10 @@ constexpr std::size_t kStatusBytes = 4096;
 }  // namespace
 
 struct ThreadHold::Entry {
-  std::int32_t tid;       ///< 0: it has ended; another may have its number now
-  std::int32_t status;    ///< of a watched thread: its /proc status file, open; -1 of one that got the signal
-  std::uint32_t arrived;  ///< it is in the handler
-  std::int32_t listed;    ///< its number in /proc, which may be that of another pid namespace than ours
+  std::int32_t tid;             ///< 0: it has ended; another may have its number now
+  std::int32_t status;          ///< of a watched thread: its /proc status file, open; -1 of one that got the signal
+  std::uint32_t arrived;        ///< it is in the handler
+  std::int32_t listed;          ///< its number in /proc, which may be that of another pid namespace than ours
   unsigned long long activity;  ///< of a watched thread: context switches when noted, or kAwake
 };
 
@@ -136,7 +137,8 @@ SHOAL_UNINSTRUMENTED int last_number_after(const char* text, const char* label) 
 /// This thread's number in /proc.
 SHOAL_UNINSTRUMENTED int own_number() noexcept {
   char path[64];
-  const long length = raw_syscall(SYS_readlinkat, static_cast<long>(AT_FDCWD), "/proc/thread-self", &path[0], sizeof path - 1);
+  const long length =
+      raw_syscall(SYS_readlinkat, static_cast<long>(AT_FDCWD), "/proc/thread-self", &path[0], sizeof path - 1);
   if (length <= 0) return static_cast<int>(raw_syscall(SYS_gettid));
   path[length] = '\0';
   const char* name = path + length;
@@ -197,7 +199,7 @@ SHOAL_UNINSTRUMENTED void ThreadHold::on_signal(int, void* info_pointer, void*) 
 /// Picks the signal, installs the handler.
 SHOAL_UNINSTRUMENTED ThreadHold::Failure ThreadHold::start() noexcept {
   KernelAction found{};
-  int signal = 62;  // qemu-user takes handlers for 63 and 64 but never delivers; libc keeps 32 to 34 for itself
+  int signal = kHoldSignal;  // libc keeps 32 to 34 for itself
   for (; signal > 34; --signal)
     if (set_action(signal, nullptr, &found) == 0 &&
         (found.handler == nullptr || found.handler == &ThreadHold::on_signal))
@@ -395,26 +397,13 @@ std::string ThreadHold::explain(const Failure& failure) const {
   const std::string thread = describe_thread(failure.tid), error = std::strerror(static_cast<int>(-failure.error));
   std::string why;
   switch (failure.what) {
-    case Failure::none:
-      break;
-    case Failure::no_proc:
-      why = "/proc/self/task cannot be read: " + error;
-      break;
-    case Failure::no_signal:
-      why = "it uses every real-time signal";
-      break;
-    case Failure::no_handler:
-      why = "rt_sigaction: " + error;
-      break;
-    case Failure::no_delivery:
-      why = "thread " + thread + ": rt_tgsigqueueinfo: " + error;
-      break;
-    case Failure::not_stopping:
-      why = strf("thread %s does not stop for signal %d", thread.c_str(), signal_);
-      break;
-    case Failure::too_many:
-      why = strf("it has more than %u", kMostThreads);
-      break;
+    case Failure::none: break;
+    case Failure::no_proc: why = "/proc/self/task cannot be read: " + error; break;
+    case Failure::no_signal: why = "it uses every real-time signal"; break;
+    case Failure::no_handler: why = "rt_sigaction: " + error; break;
+    case Failure::no_delivery: why = "thread " + thread + ": rt_tgsigqueueinfo: " + error; break;
+    case Failure::not_stopping: why = strf("thread %s does not stop for signal %d", thread.c_str(), signal_); break;
+    case Failure::too_many: why = strf("it has more than %u", kMostThreads); break;
   }
   return "cannot hold this process's threads while its static data moves: " + why +
          "; initialise before the program starts threads, or set SHOAL_STATIC_DATA=0 to do without symmetric static "

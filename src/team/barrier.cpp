@@ -19,7 +19,8 @@ void raise(std::atomic<std::uint64_t>& flag, std::uint64_t epoch, Doorbell& door
   ring(doorbell, Bell::sync);
 }
 
-void await(Waiter& waiter, const std::atomic<std::uint64_t>& flag, std::uint64_t target, const WaitSite& site) noexcept {
+void await(Waiter& waiter, const std::atomic<std::uint64_t>& flag, std::uint64_t target,
+           const WaitSite& site) noexcept {
   waiter.wait(Bell::sync, site, [&] { return reached(flag.load(std::memory_order_acquire), target); });
 }
 
@@ -40,19 +41,19 @@ void dissemination_barrier(BarrierState& state, const WaitSite& site) noexcept {
 
 void central_barrier(BarrierState& state, const WaitSite& site) noexcept {
   const std::uint64_t epoch = ++state.epoch;
-  const MemberWords& first = state.members[0];
-  if (state.rank != 0) {
-    first.slot->arrived.value.fetch_add(1, std::memory_order_seq_cst);
-#if !defined(__x86_64__)
-    full_fence();
-#endif
-    ring(*first.doorbell, Bell::sync);
-    await(*state.waiter, state.members[static_cast<std::size_t>(state.rank)].slot->release.value, epoch, site);
+  const auto rank = static_cast<std::size_t>(state.rank);
+  state.arrivals += state.members.size();
+  if (state.members[0].slot->arrived.value.fetch_add(1, std::memory_order_acq_rel) + 1 != state.arrivals) {
+    await(*state.waiter, state.members[rank].slot->release.value, epoch, site);
     return;
   }
-  state.arrivals += state.members.size() - 1;
-  await(*state.waiter, first.slot->arrived.value, state.arrivals, site);
-  for (const MemberWords& member : state.members.subspan(1)) raise(member.slot->release.value, epoch, *member.doorbell);
+  // Everyone waits on a word of its own: one that is let go may leave the team, and its slot serve another, while the
+  // rest still look.
+  for (std::size_t member = 0; member < state.members.size(); ++member)
+    if (member != rank) state.members[member].slot->release.value.store(epoch, std::memory_order_release);
+  full_fence();  // the stores before the looks at the doorbells
+  for (std::size_t member = 0; member < state.members.size(); ++member)
+    if (member != rank) ring(*state.members[member].doorbell, Bell::sync);
 }
 
 const BarrierAlgorithm& choose_barrier(const char* name, bool oversubscribed) {

@@ -18,8 +18,8 @@ struct BarrierState {
   std::span<const MemberWords> members;
   int rank;
   Waiter* waiter;
-  std::uint64_t epoch;    ///< of the last barrier; all members agree
-  std::uint64_t arrivals; ///< central: what `arrived` will be when all others have come
+  std::uint64_t epoch;     ///< of the last barrier; all members agree
+  std::uint64_t arrivals;  ///< central: what `arrived` was when all had come
 };
 
 /// An algorithm for a barrier. `run` enters the next epoch and returns when all members have.
@@ -30,7 +30,8 @@ struct BarrierAlgorithm {
 
 /// ceil(log2 n) rounds, each telling one member and waiting for one: shortest when every member has a core.
 void dissemination_barrier(BarrierState& state, const WaitSite& site) noexcept;
-/// All tell the first member, which then tells all: one wait a member, best when members share cores.
+/// All count at the first member, and who comes last lets all go: members that share a core change places once a
+/// barrier.
 void central_barrier(BarrierState& state, const WaitSite& site) noexcept;
 
 inline constexpr BarrierAlgorithm kBarrierAlgorithms[] = {

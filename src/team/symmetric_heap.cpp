@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
+#include "team/watched.hpp"
 
 namespace shoal {
 namespace {
@@ -12,7 +14,8 @@ namespace {
 // Large blocks start on a page: copies between them are aligned alike, and pages are never shared with a neighbour's.
 constexpr std::size_t kLargeBytes = 64 * 1024;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMostAlignment = std::size_t{2} << 20;  // of the mappings: beyond it, offsets say nothing about addresses
+constexpr std::size_t kMostAlignment = std::size_t{2}
+                                       << 20;  // of the mappings: beyond it, offsets say nothing about addresses
 
 }  // namespace
 
@@ -20,11 +23,26 @@ void* SymmetricHeap::take(std::size_t bytes, std::size_t alignment) noexcept {
   if (alignment > kMostAlignment) return nullptr;
   alignment = std::max(alignment, alignment_);
   if (bytes >= kLargeBytes) alignment = std::max(alignment, kPage);
-  const auto offset = allocator_.allocate(bytes, alignment);
+  const auto offset = allocator_.allocate(with_guard(bytes), alignment);
+  if (offset && guard_ != nullptr) guard_->allocated(base_ + *offset, bytes);
+  show();
   return offset ? base_ + *offset : nullptr;
 }
 
+void SymmetricHeap::give_back(std::size_t offset) noexcept {
+  if (guard_ != nullptr) guard_->freed(base_ + offset);
+  allocator_.free(offset);
+  show();
+}
+
+void SymmetricHeap::show() noexcept {
+  if (shown_ == nullptr) return;
+  shown_->heap_bytes.store(allocator_.capacity(), std::memory_order_relaxed);
+  shown_->heap_used.store(allocator_.used(), std::memory_order_relaxed);
+}
+
 void* SymmetricHeap::allocate(Group& group, std::size_t bytes, std::size_t alignment, const char* call) noexcept {
+  const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes});
   if (bytes == 0) return nullptr;
   void* block = take(bytes, alignment);
   group.sync(call);
@@ -32,6 +50,7 @@ void* SymmetricHeap::allocate(Group& group, std::size_t bytes, std::size_t align
 }
 
 void* SymmetricHeap::allocate_zeroed(Group& group, std::size_t count, std::size_t size, const char* call) noexcept {
+  const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes_of(count, size)});
   if (count == 0 || size == 0) return nullptr;
   std::size_t bytes;
   void* block = __builtin_mul_overflow(count, size, &bytes) ? nullptr : take(bytes, 0);
@@ -43,7 +62,8 @@ void* SymmetricHeap::allocate_zeroed(Group& group, std::size_t count, std::size_
 std::size_t SymmetricHeap::block_offset(Group& group, void* block, const char* call) const noexcept {
   const std::size_t offset = offset_of(block);
   if (!holds(block))
-    group.world().fatal(call, strf("%p is not in this symmetric heap (%p, %zu bytes)", block, static_cast<void*>(base_), size()));
+    group.world().fatal(
+        call, strf("%p is not in this symmetric heap (%p, %zu bytes)", block, static_cast<void*>(base_), size()));
   if (!allocator_.size_of(offset)) {
     const auto around = allocator_.find(offset);
     group.world().fatal(call, around ? strf("%p is %zu bytes inside a block of %zu bytes, not its start", block,
@@ -54,11 +74,12 @@ std::size_t SymmetricHeap::block_offset(Group& group, void* block, const char* c
 }
 
 void SymmetricHeap::free(Group& group, void* block, const char* call) noexcept {
+  const WatchedCollective watched(group, CallKind::memory, call, {.dest = block});
   if (block == nullptr) return;
   const std::size_t offset = block_offset(group, block, call);
   group.world().quiet();
   group.sync(call);  // nobody uses it any more
-  allocator_.free(offset);
+  give_back(offset);
 }
 
 void* SymmetricHeap::reallocate(Group& group, void* block, std::size_t bytes, const char* call) noexcept {
@@ -68,17 +89,20 @@ void* SymmetricHeap::reallocate(Group& group, void* block, std::size_t bytes, co
     return nullptr;
   }
   const std::size_t offset = block_offset(group, block, call);
-  const std::size_t before = *allocator_.size_of(offset);
+  const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes, .dest = block});
+  const std::size_t before = *allocator_.size_of(offset) - with_guard(0);
   group.world().quiet();
   group.sync(call);
-  if (allocator_.resize_in_place(offset, bytes)) {
+  if (allocator_.resize_in_place(offset, with_guard(bytes))) {
+    if (guard_ != nullptr) guard_->allocated(base_ + offset, bytes);
+    show();
     group.sync(call);
     return block;
   }
   void* moved = take(bytes, 0);
   if (moved != nullptr) {
     std::memcpy(moved, block, std::min(before, bytes));
-    allocator_.free(offset);
+    give_back(offset);
   }
   group.sync(call);
   return moved;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap whose blocks lie at the same offset on all members of a team. The allocator is outside the memory it manages, and
-// equal sequences of calls give equal offsets, so nothing need be agreed on: members only meet.
+// A heap whose blocks lie at the same offset on all members of a team. The allocator is outside the memory it manages,
+// and equal sequences of calls give equal offsets, so nothing need be agreed on: members only meet.
 //
 // Thread safety: collective calls, one thread of a PE at a time.
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <string>
 
+#include "base/status_page.hpp"
 #include "memory/allocator.hpp"
 #include "team/group.hpp"
+#include "team/heap_guard.hpp"
 
 namespace shoal {
 
@@ -16,7 +19,15 @@ class SymmetricHeap final {
  public:
   /// @param base       this PE's own part
   /// @param alignment  of every block at least: a power of two up to 2 MiB
-  SymmetricHeap(char* base, std::size_t bytes, std::size_t alignment) : base_(base), alignment_(alignment), allocator_(bytes, kGranule) {}
+  /// @param shown      where to show how much is used; may be null
+  /// @param guarded    not null: keep bytes behind each block that nobody may write, remember what was freed, and tell
+  /// this table
+  SymmetricHeap(char* base, std::size_t bytes, std::size_t alignment, Counters* shown = nullptr,
+                SegmentTable* guarded = nullptr)
+      : base_(base), alignment_(alignment), allocator_(bytes, kGranule), shown_(shown) {
+    if (guarded != nullptr) guard_ = std::make_unique<HeapGuard>(*guarded);
+    show();
+  }
 
   /// A block, or null on all members when there is no room (or bytes is 0: then nobody waits). Members meet at the end.
   /// @param alignment  a power of two up to 2 MiB, or 0 for the heap's own
@@ -28,6 +39,8 @@ class SymmetricHeap final {
   /// Keeps the smaller of both sizes' contents. Null when there is no room; the block is then as before.
   void* reallocate(Group& group, void* block, std::size_t bytes, const char* call) noexcept;
 
+  /// Null unless it is guarded.
+  const HeapGuard* guard() const noexcept { return guard_.get(); }
   std::size_t size() const noexcept { return allocator_.capacity(); }
   std::size_t used() const noexcept { return allocator_.used(); }
   bool holds(const void* address) const noexcept { return offset_of(address) < allocator_.capacity(); }
@@ -37,6 +50,12 @@ class SymmetricHeap final {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
   }
   void* take(std::size_t bytes, std::size_t alignment) noexcept;
+  /// What the allocator has to find for a block of so many bytes.
+  std::size_t with_guard(std::size_t bytes) const noexcept {
+    return guard_ == nullptr || bytes > SIZE_MAX - HeapGuard::kBytes ? bytes : bytes + HeapGuard::kBytes;
+  }
+  void give_back(std::size_t offset) noexcept;
+  void show() noexcept;
   /// The offset of a block's start; ends the job for anything else.
   std::size_t block_offset(Group& group, void* block, const char* call) const noexcept;
 
@@ -44,6 +63,8 @@ class SymmetricHeap final {
   char* base_;
   std::size_t alignment_;
   Allocator allocator_;
+  Counters* shown_;
+  std::unique_ptr<HeapGuard> guard_;
 };
 
 }  // namespace shoal

@@ -86,7 +86,7 @@ static uint64_t operand(int k, int which) {
   static void standard_##NAME(TYPE *word, int k) {                                                                         \
     TYPE fetched, now = (TYPE)operand(k, 0), old;                                                                          \
     const TYPE a = (TYPE)operand(k, 1), b = (TYPE)operand(k, 2), other = (TYPE)(now ^ 1);                                  \
-    shmem_##NAME##_atomic_set(word, now, right);                                                                           \
+    shmem_##NAME##_atomic_set(word, now, right); shmem_quiet();                                                            \
     old = now, now = SUM(TYPE, old, a);                                                                                    \
     PLAIN(NAME, "atomic_add", shmem_##NAME##_atomic_add(word, a, right), now);                                             \
     old = now, now = SUM(TYPE, old, b);                                                                                    \
@@ -113,7 +113,7 @@ static uint64_t operand(int k, int which) {
     FETCH_NBI(NAME, TYPE, "ctx atomic_fetch_inc_nbi", shmem_ctx_##NAME##_atomic_fetch_inc_nbi(ctx, &fetched, word, right), old, now); \
     /* compare_swap: first with a condition that fails, then with one that holds */                                        \
     now = (TYPE)operand(k, 0);                                                                                             \
-    shmem_##NAME##_atomic_set(word, now, right);                                                                           \
+    shmem_##NAME##_atomic_set(word, now, right); shmem_quiet();                                                            \
     FETCH(NAME, "atomic_compare_swap that fails", shmem_##NAME##_atomic_compare_swap(word, other, a, right), now, now);    \
     FETCH(NAME, "atomic_compare_swap", shmem_##NAME##_atomic_compare_swap(word, now, a, right), now, a);                   \
     FETCH(NAME, "ctx atomic_compare_swap that fails", shmem_ctx_##NAME##_atomic_compare_swap(ctx, word, (TYPE)(a ^ 1), b, right), a, a); \
@@ -126,12 +126,12 @@ static uint64_t operand(int k, int which) {
 #define DEFINE_LEGACY(NAME, TYPE)                                                                                          \
   static void legacy_##NAME(TYPE *word, int k) {                                                                           \
     const TYPE a = (TYPE)operand(k, 1), s = (TYPE)operand(k, 0), t = SUM(TYPE, s, a);                                      \
-    shmem_##NAME##_atomic_set(word, s, right);                                                                             \
+    shmem_##NAME##_atomic_set(word, s, right); shmem_quiet();                                                              \
     PLAIN(NAME, "add", shmem_##NAME##_add(word, a, right), t);                                                             \
     PLAIN(NAME, "inc", shmem_##NAME##_inc(word, right), SUM(TYPE, t, 1));                                                  \
     FETCH(NAME, "finc", shmem_##NAME##_finc(word, right), SUM(TYPE, t, 1), SUM(TYPE, t, 2));                               \
     FETCH(NAME, "fadd", shmem_##NAME##_fadd(word, a, right), SUM(TYPE, t, 2), SUM(TYPE, SUM(TYPE, t, a), 2));              \
-    shmem_##NAME##_atomic_set(word, s, right);                                                                             \
+    shmem_##NAME##_atomic_set(word, s, right); shmem_quiet();                                                              \
     FETCH(NAME, "cswap that fails", shmem_##NAME##_cswap(word, (TYPE)(s ^ 1), a, right), s, s);                            \
     FETCH(NAME, "cswap", shmem_##NAME##_cswap(word, s, a, right), s, a);                                                   \
   }
@@ -141,13 +141,13 @@ static uint64_t operand(int k, int which) {
     TYPE fetched, now = (TYPE)operand(k, 0), old;                                                                          \
     const TYPE a = (TYPE)operand(k, 1);                                                                                    \
     const TYPE start = now;                                                                                                \
-    shmem_##NAME##_atomic_set(word, start, right);                                                                         \
+    shmem_##NAME##_atomic_set(word, start, right); shmem_quiet();                                                          \
     old = start, now = (TYPE)(RESULT);                                                                                     \
     PLAIN(NAME, "atomic_" #OP, shmem_##NAME##_atomic_##OP(word, a, right), now);                                           \
     shmem_##NAME##_atomic_set(word, start, right);                                                                         \
     shmem_quiet();                                                                                                         \
     PLAIN(NAME, "ctx atomic_" #OP, shmem_ctx_##NAME##_atomic_##OP(ctx, word, a, right), now);                              \
-    shmem_##NAME##_atomic_set(word, start, right);                                                                         \
+    shmem_##NAME##_atomic_set(word, start, right); shmem_quiet();                                                          \
     FETCH(NAME, "atomic_fetch_" #OP, shmem_##NAME##_atomic_fetch_##OP(word, a, right), old, now);                          \
     shmem_##NAME##_atomic_set(word, start, right);                                                                         \
     shmem_quiet();                                                                                                         \

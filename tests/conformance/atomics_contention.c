@@ -138,12 +138,16 @@ static int64_t all_iterations(int mine) {
       CHECK_EQ(shmem_##NAME##_atomic_fetch_xor(shared, bit, home) & bit, 0);                                               \
       CHECK_EQ(shmem_ctx_##NAME##_atomic_fetch_xor(ctx, shared, bit, home) & bit, bit);                                    \
       shmem_##NAME##_atomic_or(shared, bit, home);                                                                         \
+      shmem_quiet();                                                                                                       \
       CHECK_EQ(shmem_##NAME##_atomic_fetch(shared, home) & bit, bit);                                                      \
       shmem_##NAME##_atomic_and(shared, others, home);                                                                     \
+      shmem_quiet();                                                                                                       \
       CHECK_EQ(shmem_##NAME##_atomic_fetch(shared, home) & bit, 0);                                                        \
       shmem_##NAME##_atomic_xor(shared, bit, home);                                                                        \
+      shmem_quiet();                                                                                                       \
       CHECK_EQ(shmem_##NAME##_atomic_fetch(shared, home) & bit, bit);                                                      \
       shmem_##NAME##_atomic_xor(shared, bit, home);                                                                        \
+      shmem_quiet();                                                                                                       \
     }                                                                                                                      \
     shmem_barrier_all();                                                                                                   \
     CHECK_EQ(shmem_##NAME##_atomic_fetch(shared, home), 0);                                                                \
@@ -173,8 +177,9 @@ static void test_neighbouring_words(void) {
       case 2: shmem_uint32_atomic_xor(&row[me], next, 0), value ^= next; break;
       case 3: CHECK_EQ(shmem_uint32_atomic_swap(&row[me], next, 0), value), value = next; break;
       case 4: CHECK_EQ(shmem_uint32_atomic_compare_swap(&row[me], value, next, 0), value), value = next; break;
-      default: shmem_uint32_p(&row[me], next, 0), shmem_quiet(), value = next; break;
+      default: shmem_uint32_p(&row[me], next, 0), value = next; break;
     }
+    shmem_quiet();
     CHECK_EQ(shmem_uint32_atomic_fetch(&row[me], 0), value);
   }
   shmem_barrier_all();

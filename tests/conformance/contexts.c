@@ -17,6 +17,7 @@ static void exercise(shmem_ctx_t ctx, int pe, int world_pe, long salt) {
   ++value;
   shmem_ctx_long_put(ctx, &row[me], &value, 1, pe);
   shmem_ctx_fence(ctx);
+  shmem_ctx_quiet(ctx); // a get may overtake what a fence only orders
   shmem_ctx_long_get(ctx, &got, &row[me], 1, pe);
   CHECK_EQ(got, value);
   ++value;
@@ -171,7 +172,9 @@ static void test_sessions(void) {
     shmem_ctx_session_start(contexts[c], 0, &config, 0); // again: combines with what is there
     exercise(contexts[c], right, right, 30 + c);
     // More operations than announced are allowed; what is pending at the stop is not lost.
-    for (long i = 0; i < 200; ++i) shmem_ctx_long_p(contexts[c], &row[me], i, right);
+    for (long i = 0; i < 199; ++i) shmem_ctx_long_p(contexts[c], &row[me], i, right);
+    shmem_ctx_fence(contexts[c]); // the last is to be the last to arrive
+    shmem_ctx_long_p(contexts[c], &row[me], 199, right);
     shmem_ctx_session_stop(contexts[c]);
     shmem_ctx_quiet(contexts[c]);
     CHECK_EQ(shmem_long_g(&row[me], right), 199);

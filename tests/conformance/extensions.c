@@ -47,6 +47,7 @@ static void test_semaphore_alone(shmemx_sem_t *sem, const char *name) {
   CHECK(shmemx_sem_trywait(sem, right) != 0);
   shmem_barrier_all();
   shmemx_sem_set(sem, 2, right);
+  shmem_quiet();
   CHECK_EQ(shmemx_sem_value(sem, right), 2);
   CHECK_EQ(shmemx_sem_trywait(sem, right), 0);
   shmemx_sem_wait(sem, right);
@@ -54,6 +55,7 @@ static void test_semaphore_alone(shmemx_sem_t *sem, const char *name) {
   CHECK(shmemx_sem_trywait(sem, right) != 0);
   shmemx_sem_post(sem, right);
   shmemx_sem_post(sem, right);
+  shmem_quiet();
   CHECK_EQ(shmemx_sem_value(sem, right), 2);
   shmemx_sem_wait(sem, right);
   shmemx_sem_wait(sem, right);

@@ -129,6 +129,23 @@ static void test_teams(void) {
   shmem_team_destroy(mine);
 }
 
+/// The one that destroys the team first must not take its heap from under those who still get from it.
+static void test_heap_goes_with_its_team(void) {
+  section("a heap that goes with its team");
+  enum { kGets = 300 };
+  shmem_team_t team = SHMEM_TEAM_INVALID;
+  CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &team), 0);
+  shmemx_heap_t heap = SHMEMX_HEAP_INVALID;
+  const shmemx_heap_attr_t attr = {.size = kSize, .alignment = 0, .team = team};
+  CHECK_EQ(shmemx_heap_create(&attr, &heap), 0);
+  long *words = shmemx_heap_malloc(heap, sizeof *words);
+  CHECK(words != NULL);
+  *words = 100 + me;
+  shmem_barrier_all();
+  for (int k = 0; k < (me == 0 ? 0 : kGets); ++k) CHECK_EQ(shmem_long_g(words, 0), 100);
+  shmem_team_destroy(team);
+}
+
 static void test_refusals(void) {
   section("what is refused");
   shmemx_heap_t heap = SHMEMX_HEAP_DEFAULT;
@@ -154,6 +171,7 @@ int main(void) {
   test_default_heap();
   test_world();
   test_teams();
+  test_heap_goes_with_its_team();
   test_refusals();
   // One that is still there at the end goes with the job.
   shmemx_heap_t heap = SHMEMX_HEAP_INVALID;

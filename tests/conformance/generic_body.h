@@ -140,6 +140,7 @@ ALL_EXTENDED(EXTENDED_CTX)
     CHECK_TYPE(CALL(shmem_atomic_compare_swap, dest, VALUE(T, 0), VALUE(T, 0), next_pe), T);  \
     CALL(shmem_atomic_inc, dest, next_pe);                                                    \
     CALL(shmem_atomic_add, dest, VALUE(T, 10), next_pe);                                      \
+    complete();                                                                               \
     CHECK_EQ(CALL(shmem_atomic_fetch_inc, dest, next_pe), 11);                                \
     CHECK_EQ(CALL(shmem_atomic_fetch_add, dest, VALUE(T, 5), next_pe), 12);                   \
     CHECK_EQ(CALL(shmem_atomic_compare_swap, dest, VALUE(T, 16), VALUE(T, 1), next_pe), 17);  \
@@ -163,8 +164,11 @@ ALL_AMO(AMO_CTX)
     start_with_zeros();                                                          \
     CHECK_TYPE(CALL(shmem_atomic_fetch_or, dest, VALUE(T, 0), next_pe), T);      \
     CALL(shmem_atomic_or, dest, VALUE(T, 0x3c), next_pe);                        \
+    complete();                                                                  \
     CALL(shmem_atomic_and, dest, VALUE(T, 0x1e), next_pe);                       \
+    complete();                                                                  \
     CALL(shmem_atomic_xor, dest, VALUE(T, 0x11), next_pe);                       \
+    complete();                                                                  \
     CHECK_EQ(CALL(shmem_atomic_fetch_or, dest, VALUE(T, 0x40), next_pe), 0x0d);  \
     CHECK_EQ(CALL(shmem_atomic_fetch_and, dest, VALUE(T, 0x4c), next_pe), 0x4d); \
     CHECK_EQ(CALL(shmem_atomic_fetch_xor, dest, VALUE(T, 0x0f), next_pe), 0x4c); \
@@ -189,6 +193,7 @@ ALL_BITWISE(BITWISE_CTX)
     start_with_zeros();                                                  \
     shmem_add(dest, VALUE(T, 5), next_pe);                               \
     shmem_inc(dest, next_pe);                                            \
+    shmem_quiet();                                                       \
     CHECK_TYPE(shmem_fadd(dest, VALUE(T, 1), next_pe), T);               \
     CHECK_EQ(shmem_fadd(dest, VALUE(T, 4), next_pe), 6);                 \
     CHECK_EQ(shmem_finc(dest, next_pe), 10);                             \

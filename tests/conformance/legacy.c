@@ -55,6 +55,7 @@ static void old_constants(void) {
     CHECK_EQ(shmem_##N##_swap(&words[me], 20, next), 10);      \
     shmem_##N##_add(&words[me], 3, next);                      \
     shmem_##N##_inc(&words[me], next);                         \
+    shmem_quiet();                                             \
     CHECK_EQ(shmem_##N##_fadd(&words[me], 6, next), 24);       \
     CHECK_EQ(shmem_##N##_finc(&words[me], next), 30);          \
     CHECK_EQ(shmem_##N##_cswap(&words[me], 30, 99, next), 31); \

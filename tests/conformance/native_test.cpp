@@ -98,8 +98,9 @@ void arrays() {
   there.put(100, std::span<const double>());  // zero elements at the end are inside
 
   const std::span<double> mapped = a.on(next_pe()).mapped();
-  CHECK_EQ(mapped.size(), 100);  // all PEs are on this machine
-  CHECK_EQ(mapped[97], 1);
+  const bool on_my_node = shmem_ptr(a.data(), next_pe()) != nullptr;
+  CHECK_EQ(mapped.size(), on_my_node ? 100 : 0);
+  if (on_my_node) CHECK_EQ(mapped[97], 1);
   CHECK(a.on(me).mapped().data() == a.data());
 
   section("array moves");
@@ -265,6 +266,7 @@ void atomics() {
   shoal::quiet();
   CHECK(before == -10 && after == -9);
   mine.bit_and(~0xfll);
+  shoal::fence();
   mine.bit_xor(-1);
   shoal::barrier();
   CHECK_EQ(counters[2], 15);
@@ -346,6 +348,7 @@ void locks_and_semaphores() {
   shoal::barrier();
   CHECK(places.on(me).try_acquire());  // one's own instance
   places.on(me).set(5);
+  shoal::quiet();
   CHECK_EQ(places.on(me).value(), 5);
   shoal::barrier();
 }

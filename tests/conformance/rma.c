@@ -198,6 +198,7 @@ static void test_random_traffic(void) {
       unsigned char *mine = model + pe * kRegion + at;
       for (int i = 0; i < n; ++i) mine[i] = (unsigned char)test_random();
       shmem_putmem(regions + me * kRegion + at, mine, (size_t)n, pe);
+      shmem_fence(); // the next put may be to the same bytes
       if (k % 16 == 0) { // a PE's own puts, then a quiet, then its get: the get sees them
         shmem_quiet();
         shmem_getmem(read, regions + me * kRegion, kRegion, pe);

@@ -16,7 +16,8 @@ static void announce(long round) {
   shmem_quiet();
 }
 
-static void nobody_leaves_early(void (*meet)(void), const char *name) {
+/// `meet` is a meeting of the members of `team`.
+static void nobody_leaves_early(void (*meet)(void), shmem_team_t team, const char *name) {
   section(name);
   memset(arrivals, 0, sizeof arrivals);
   shmem_barrier_all();
@@ -26,6 +27,7 @@ static void nobody_leaves_early(void (*meet)(void), const char *name) {
     meet();
     // Who left knows that all had announced this round; the fast ones may be one round further, never two.
     for (int pe = 0; pe < npes; ++pe) {
+      if (shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, team) < 0) continue;
       const long seen = shmem_long_atomic_fetch(&arrivals[pe], me);
       CHECK(seen == round || seen == round + 1);
     }
@@ -114,11 +116,11 @@ static void teams_do_not_disturb_each_other(void) {
 int main(void) {
   test_begin("sync");
   CHECK(npes <= kMaxPes);
-  nobody_leaves_early(shmem_barrier_all, "barrier_all");
-  nobody_leaves_early(shmem_sync_all, "sync_all");
-  nobody_leaves_early(sync_world_team, "team_sync of the world");
-  nobody_leaves_early(sync_shared_team, "team_sync of the shared team");
-  nobody_leaves_early(mixed, "barrier and sync in turn");
+  nobody_leaves_early(shmem_barrier_all, SHMEM_TEAM_WORLD, "barrier_all");
+  nobody_leaves_early(shmem_sync_all, SHMEM_TEAM_WORLD, "sync_all");
+  nobody_leaves_early(sync_world_team, SHMEM_TEAM_WORLD, "team_sync of the world");
+  nobody_leaves_early(sync_shared_team, SHMEM_TEAM_SHARED, "team_sync of the shared team");
+  nobody_leaves_early(mixed, SHMEM_TEAM_WORLD, "barrier and sync in turn");
   barrier_completes_puts();
   sync_publishes_stores();
   teams_do_not_disturb_each_other();

@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import subprocess
 
 from support import HERE, Installation, main
 
@@ -68,6 +69,39 @@ class Wrappers(Installation):
         missing = self.run_any(["shoalc++", "x.cpp"], env=self.environment(SHOAL_CXX="no-such-compiler"))
         self.assertEqual(missing.returncode, 127)
         self.assertIn("no compiler 'no-such-compiler'; install one or name it in SHOAL_CXX", missing.stderr)
+
+    def test_race_lets_the_program_s_own_accesses_be_seen(self):
+        if not os.path.exists(os.path.join(self.prefix, "lib", "shoal-race", "libtsan.a")):
+            self.assertIn("was built without what --race needs", self.run_any(["shoalcc", "--race", "x.c"]).stderr)
+            self.skipTest("built without it")
+        source = os.path.join(self.scratch, "racing.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("""#include <shmem.h>
+#include <string.h>
+static long data[4], source[4];
+int main(void) {
+  shmem_init();
+  if (shmem_my_pe() == 0) shmem_long_put(data, source, 4, 1);
+  if (shmem_my_pe() == 1) memset(data, 1, sizeof data);
+  shmem_barrier_all();
+  data[1] = shmem_my_pe();
+  shmem_finalize();
+  return 0;
+}
+""")
+        compilers = [{}] + [{"SHOAL_CC": name} for name in ("gcc", "clang") if shutil.which(name)]
+        for compiler in compilers:
+            with self.subTest(compiler):
+                self.run_ok(["shoalcc", "--race", "-O1", "-c", source, "-o", "racing.o"], env=self.environment(**compiler))
+                self.run_ok(["shoalcc", "--race", "racing.o", "-o", "racing"], env=self.environment(**compiler))
+                self.run_ok(["shoalcc", "--race", "-O2", source, "-o", "racing at once"], env=self.environment(**compiler))
+                for program in ("./racing", "./racing at once"):
+                    told = self.run_any(["shoalrun", "-n", "2", program], env=self.environment(SHOAL_RACE="1"))
+                    self.assertEqual(told.returncode, 66, told.stderr)
+                    self.assertRegex(told.stderr, "race: PE 1's static data .*PE 1 writes it by a store.*nothing orders the two")
+                    self.assertEqual(len(told.stderr.splitlines()), 2, told.stderr)
+                    plain = self.run_any(["shoalrun", "-n", "2", program])
+                    self.assertEqual((plain.returncode, plain.stderr), (0, ""))
 
     def test_version_and_help(self):
         self.assertIn("shoalcc: Shoal 0.1", self.run_ok(["shoalcc", "--version"]))
@@ -142,6 +176,7 @@ class Info(Installation):
         self.assertTrue(told["installation"]["library"].startswith(os.path.realpath(self.prefix)), told)
         self.assertEqual(told["installation"]["launcher"], os.path.realpath(self.tool("shoalrun")))
         self.assertEqual(told["machine"]["cpus_allowed"], len(os.sched_getaffinity(0)))
+        self.assertEqual(told["transports"], {"shared_memory": True, "network": True})
         self.assertEqual(told["warnings"], [])
 
     def test_options_say_where_their_values_come_from(self):
@@ -167,6 +202,14 @@ class Info(Installation):
     def test_unknown_argument_is_refused(self):
         result = self.run_any(["shoal-info", "--jsn"])
         self.assertEqual((result.returncode, result.stderr), (2, "shoal-info: unknown argument '--jsn'; see shoal-info --help\n"))
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for arguments in ([], ["--json"], ["--help"], ["--version"]):
+            with self.subTest(arguments), open("/dev/full", "w") as full:
+                result = subprocess.run([os.path.join(self.prefix, "bin", "shoal-info"), *arguments], stdout=full, stderr=subprocess.PIPE,
+                                        text=True, timeout=60)
+                self.assertEqual((result.returncode, result.stderr),
+                                 (1, "shoal-info: cannot write standard output: No space left on device\n"))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class CommandLines(unittest.TestCase):
         self.assertIn(says, result.stderr)
 
     def test_help_names_every_option(self):
-        for name, options in (("build.sh", "--build-type --sanitize --compiler --prefix --jobs --tests --clean --no-install"),
+        for name, options in (("build.sh", "--build-type --sanitize --compiler --prefix --jobs --tests --python --clean --no-install"),
                               ("test.sh", "--full --only --filter --jobs --no-install")):
             result = run(script(name), "--help")
             self.assertEqual(result.returncode, 0)
@@ -42,6 +42,7 @@ class CommandLines(unittest.TestCase):
         self.refused("--compiler icc: must be gcc or clang", script("build.sh"), "--compiler=icc")
         self.refused("--build-type fast: must be release, debug or relwithdebinfo", script("build.sh"), "--build-type", "fast")
         self.refused("--tests maybe: must be on or off", script("build.sh"), "--tests", "maybe")
+        self.refused("--python 3: must be on or off", script("build.sh"), "--python", "3")
         self.refused("--only everything: no such part", script("test.sh"), "--only", "everything")
 
 

@@ -2,6 +2,7 @@
 // One wrong call a run, for errors_test.py: `errors_bad_calls CASE`. The last PE makes the mistake while the others are in a
 // barrier; mistakes in collective calls are made by all. A case that comes back where it should have ended says so: status 98.
 #include <shmem.h>
+#include <shmemx.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -58,6 +59,15 @@ static void address_signal(void) {
   uint64_t local = 0;
   shmem_putmem_signal(heap, source, 8, &local, 1, SHMEM_SIGNAL_SET, 0);
 }
+/// Few bytes, which the others need not read where they are, and many.
+static void fcollect_private(void) { shmem_fcollectmem(SHMEM_TEAM_WORLD, heap, calloc(1, 8), 8); }
+static void fcollect_null(void) { shmem_fcollectmem(SHMEM_TEAM_WORLD, heap, NULL, 8); }
+static void fcollect_private_much(void) { shmem_fcollectmem(SHMEM_TEAM_WORLD, shmem_malloc(3 << 20), calloc(1, 1 << 20), 1 << 20); }
+static void alltoall_private(void) { shmem_alltoallmem(SHMEM_TEAM_WORLD, heap, calloc(1, 64), 8); }
+static void broadcast_private(void) { shmem_broadcastmem(SHMEM_TEAM_WORLD, heap, calloc(1, 8), 8, 0); }
+static void reduce_private(void) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, calloc(1, 8), 1); }
+static void scan_private(void) { shmem_long_sum_inscan(SHMEM_TEAM_WORLD, heap, calloc(1, 8), 1); }
+static void collect_private(void) { shmem_collectmem(SHMEM_TEAM_WORLD, heap, calloc(1, 8), 8); }
 static void lock_private(void) {
   static __thread long local = 5; // no symmetric object: nobody could update it
   shmem_set_lock(&local);
@@ -94,6 +104,11 @@ static void team_destroyed(void) {
   shmem_team_destroy(team);
   shmem_barrier_all();
   (void)shmem_team_sync(team);
+}
+static void heap_sizes(void) {
+  shmemx_heap_t made;
+  const shmemx_heap_attr_t attr = {.size = (size_t)4096 << me, .alignment = 0, .team = SHMEM_TEAM_WORLD};
+  (void)shmemx_heap_create(&attr, &made);
 }
 /// int routines answer; they don't end the job.
 static void team_invalid(void) {
@@ -207,9 +222,11 @@ static const Case cases[] = {
     ONE(pe_n_zero), ONE(pe_of_team), ONE(address_stack), ONE(address_null), ONE(address_null_get), ONE(address_malloc),
     ONE(address_constant), ONE(address_past_end), ONE(address_past_end_get), ONE(address_wraps), ONE(address_wraps_mem),
     ONE(address_strided), ONE(address_strided_wraps), ONE(address_blocks), ONE(address_signal), ONE(lock_private),
+    ALL(fcollect_private), ALL(fcollect_null), ALL(fcollect_private_much), ALL(alltoall_private), ALL(broadcast_private),
+    ALL(reduce_private), ALL(scan_private), ALL(collect_private),
     ONE(stride_zero), ONE(stride_negative), ONE(misaligned_add), ONE(misaligned_fetch), ONE(misaligned_cswap),
     ONE(misaligned_signal), ONE(ctx_invalid), ONE(ctx_destroyed), ONE(ctx_destroyed_twice), ONE(ctx_garbage),
-    ONE(ctx_default_destroyed), ONE(team_garbage), ALL(team_destroyed), ALL(team_invalid), ALL(free_twice),
+    ONE(ctx_default_destroyed), ONE(team_garbage), ALL(team_destroyed), ALL(team_invalid), ALL(heap_sizes), ALL(free_twice),
     ALL(free_stack), ALL(free_inside), ALL(free_static), ALL(realloc_stack), ALL(realloc_freed), ALL(exhausted),
     ONE(cmp_wait), ONE(cmp_test), ONE(cmp_any), ONE(cmp_signal), ONE(signal_op), ONE(lock_twice), ONE(lock_not_held),
     ONE(die_kill), ONE(die_segv), ONE(die_abort), ONE(die_exit), ONE(die_exit_at_once), ONE(die_silently),

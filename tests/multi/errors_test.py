@@ -71,7 +71,14 @@ ONE_PE = {
     "lock_not_held": ("shmem_clear_lock", r"does not hold the lock at 0x[0-9a-f]+"),
 }
 ALL_PES = {
+    **{f"{name}_private": (f"shmem_{name}mem", r"0x[0-9a-f]+ \(\d+ bytes\) is not symmetric.*shmem_malloc")
+       for name in ("fcollect", "alltoall", "broadcast", "collect")},
+    "fcollect_private_much": ("shmem_fcollectmem", r"0x[0-9a-f]+ \(1048576 bytes\) is not symmetric"),
+    "fcollect_null": ("shmem_fcollectmem", r"not symmetric.*shmem_malloc"),
+    "reduce_private": ("shmem_long_sum_reduce", r"0x[0-9a-f]+ \(8 bytes\) is not symmetric"),
+    "scan_private": ("shmem_long_sum_inscan", r"0x[0-9a-f]+ \(8 bytes\) is not symmetric"),
     "team_destroyed": ("shmem_team_sync", r"team.*not valid.*destroyed"),
+    "heap_sizes": ("shmemx_heap_create", r"same size and alignment: this PE gives \d+ bytes aligned to 64, PE \d gives \d+ bytes"),
     "free_twice": ("shmem_free", r"0x[0-9a-f]+ is not allocated.*freed already"),
     "free_stack": ("shmem_free", r"0x[0-9a-f]+ is not in .*heap"),
     "free_inside": ("shmem_free", r"0x[0-9a-f]+ is 16 bytes inside a block of \d+ bytes"),
@@ -100,6 +107,10 @@ BAD_OPTIONS = [
     ("SHOAL_SPIN", "12x"),
     ("SHOAL_SPIN", "many"),
     ("SHOAL_SPIN", "99999999999999999999"),
+    ("SHOAL_SPIN", "-2"),
+    ("SHOAL_CHAOS", "-2"),
+    ("SHOAL_SILENCE", "0"),
+    ("SHOAL_RDZV_TIMEOUT", "-5"),
     ("SHOAL_HUGE_PAGES", "maybe"),
     ("SHOAL_HUGE_PAGES", "1x"),
     ("SHOAL_STATIC_DATA", "2"),
@@ -108,6 +119,9 @@ BAD_OPTIONS = [
     ("SHOAL_BARRIER", "fast"),
     ("SHOAL_BARRIER", "central "),
     ("SHOAL_COUNTER_START", "3z"),
+    ("SHOAL_FAKE_NODES", "2:round"),
+    ("SHOAL_FAKE_NODES", "99999999999"),
+    ("SHOAL_FAKE_NODES", "0,1"),
 ]
 GOOD_OPTIONS = [("SHMEM_SYMMETRIC_SIZE", value) for value in ("64m", "0.25G", "67108864", "65536k", ".5g", "0.001t")] + [
     ("SMA_SYMMETRIC_SIZE", "32M"),
@@ -125,8 +139,8 @@ GOOD_OPTIONS = [("SHMEM_SYMMETRIC_SIZE", value) for value in ("64m", "0.25G", "6
 class Run:
     """One job: its output, status and duration. A run that hangs is killed and fails."""
 
-    def __init__(self, *arguments, pes=PES, environment=None):
-        command = [SHOALRUN, "-n", str(pes), PROGRAM, *arguments]
+    def __init__(self, *arguments, pes=PES, environment=None, program=(PROGRAM,)):
+        command = [SHOALRUN, "-n", str(pes), *program, *arguments]
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
         self.environment.update(environment or {})
         started = time.monotonic()
@@ -186,6 +200,13 @@ class Errors(unittest.TestCase):
                 self.ended(run, 1)
                 self.assertEqual([pe for pe, _ in run.messages(routine)], ["0"], run.text)
 
+    def test_variables_are_advised_only_where_they_are_symmetric(self):
+        for wanted, advice in (("1", "or a global or static variable"), ("0", "this program's variables are not symmetric")):
+            run = Run("address_stack", environment={"SHOAL_STATIC_DATA": wanted})
+            self.ended(run, 1)
+            self.assertIn("Pass memory from shmem_malloc", run.err, run.text)
+            self.assertIn(advice, run.err, run.text)
+
     def test_calls_before_init(self):
         for case, routine in EARLY.items():
             with self.subTest(case):
@@ -231,6 +252,16 @@ class Errors(unittest.TestCase):
             with self.subTest(f"{name}={value}"):
                 self.ended(Run("startup", "init", environment={name: value}), 0)
 
+    def test_a_misspelt_variable_is_told_once(self):
+        for wrong, right in (("SHOAL_BARIER", "SHOAL_BARRIER"), ("SHMEM_SYMETRIC_SIZE", "SHMEM_SYMMETRIC_SIZE"), ("SHOAL_Spin", "SHOAL_SPIN")):
+            with self.subTest(wrong):
+                run = Run("startup", "init", environment={wrong: "1"})
+                self.ended(run, 0)
+                self.assertEqual(run.err, f"shoal: PE 0: warning: {wrong} is set but is no option: did you mean {right}?\n")
+        run = Run("startup", "init", environment={"SHOAL_ENTIRELY_ELSE": "1"})
+        self.ended(run, 0)
+        self.assertEqual(run.err, "")
+
     def test_the_specification_s_name_wins(self):
         self.ended(Run("startup", "init", environment={"SHMEM_SYMMETRIC_SIZE": "64m", "SMA_SYMMETRIC_SIZE": "rubbish"}), 0)
 
@@ -249,6 +280,11 @@ class Errors(unittest.TestCase):
                 self.ended(run, status)
                 lines = [line for line in run.err.splitlines() if re.search(rf"\bPE {LAST}\b.*({how})", line)]
                 self.assertGreaterEqual(len(lines), 1, run.text)
+
+    def test_a_script_that_drops_the_status_of_its_program_does_not_hide_it(self):
+        run = Run("die_exit", program=("sh", "-c", f'{PROGRAM} "$1"; true', "sh"))
+        self.ended(run, 3)
+        self.assertRegex(run.err, rf"\bPE {LAST}\b.*exited with status 3", run.text)
 
     def test_a_pe_that_leaves_without_finalize_ends_the_job(self):
         run = Run("die_silently")

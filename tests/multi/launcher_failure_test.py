@@ -6,10 +6,11 @@ import random
 import re
 import signal
 import socket
+import subprocess
 import time
 import unittest
 
-from launcher_support import PE, PROMPT, SHELL, LauncherTest, eventually, processes_with
+from launcher_support import LIMIT, PE, PROMPT, SHELL, SHOALRUN, LauncherTest, eventually, has_thread_sanitizer, processes_with
 
 
 QUIET = "exec 3>&2 2>/dev/null;"  # the shell's own line about a killed program is not what is looked at
@@ -78,10 +79,22 @@ class Failure(LauncherTest):
         self.assert_one_line(run, "PE 1 .* exited with status 0 before shmem_init, which other PEs have called; what it left running has not called it either")
         self.assertGreater(run.seconds, 4.5, run)
 
+    @unittest.skipIf(has_thread_sanitizer(), "the limit stops the sanitizer itself")
     def test_a_low_limit_of_file_sizes_is_told(self):
         run = self.run_job("-n", "2", "/bin/true", preexec_fn=lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_FSIZE, (0, 0)))
         self.assertEqual(run.status, 1, run)
         self.assert_one_line(run, "^shoalrun: the limit of file sizes, 0 bytes, is too low for a job of 2 PEs, .*ulimit -f$")
+
+    def test_a_machine_without_dev_null_runs_jobs_and_is_told_of_where_it_matters(self):
+        inside = ["unshare", "-Urm", "bash", "-c", 'mount -t tmpfs none /dev && exec "$@"', "bash"]
+        if subprocess.run([*inside, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no mounts in user namespaces here")
+        for stream, status, pattern in ((0, 1, r"^shoalrun: descriptor 0 is closed, and /dev/null cannot be opened in its place: No such file"), (None, 0, "^$")):
+            close = (lambda: os.close(stream)) if stream is not None else None
+            process = subprocess.run([*inside, SHOALRUN, "-n", "2", PE, "hello", "leave"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True, env=self.environment, timeout=LIMIT, preexec_fn=close)
+            self.assertEqual(process.returncode, status, process.stderr)
+            self.assertRegex(process.stderr, pattern)
 
     def test_abort_prints_its_line_once_and_gives_its_status(self):
         self.assert_dies([PE, "hello", "barrier", "1:abort:6:shoal: PE 1: the reason", "wait"], 6, "^shoal: PE 1: the reason$")

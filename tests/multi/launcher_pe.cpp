@@ -71,6 +71,13 @@ class Pe final {
   void set(Phase phase, const char* call, const char* detail) { StatusWriter(status_->record(bootstrap_->rank())).set(phase, call, detail); }
   void hello() {
     bootstrap_ = find_bootstrap(environment);
+    static const int told = ::on_exit(
+        [](int status, void* pe) {
+          const auto& bootstrap = static_cast<Pe*>(pe)->bootstrap_;
+          if (bootstrap != nullptr) bootstrap->exiting(status);
+        },
+        this);
+    if (told != 0) throw Error(Code::system, "on_exit");
     status_ = std::make_unique<StatusMapping>(StatusMapping::open(environment, bootstrap_->size()));
     set(Phase::running, "", "");
   }
@@ -85,8 +92,7 @@ class Pe final {
     const std::string mine = text(bootstrap_->rank());
     const auto all = bootstrap_->allgather(std::as_bytes(std::span(mine)));
     for (int rank = 0; rank < bootstrap_->size(); ++rank) {
-      const auto& theirs = all.at(static_cast<size_t>(rank));
-      if (std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()) != text(rank))
+      if (all.text(static_cast<size_t>(rank)) != text(rank))
         throw Error(Code::peer, strf("allgather gave something else for PE %d", rank));
     }
   }
@@ -142,7 +148,7 @@ class Pe final {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Pe pe;
+  static Pe pe;  // for exit handlers to find
   try {
     for (int i = 1; i < argc; ++i) {
       std::string verb = argv[i];

@@ -35,6 +35,12 @@ def processes_with(mark):
     return found
 
 
+def has_thread_sanitizer():
+    """Whether the launcher was built with it; its PEs are then, too."""
+    with open(SHOALRUN, "rb") as file:
+        return b"__tsan_init" in file.read()
+
+
 def eventually(condition, seconds=LIMIT):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -31,10 +31,13 @@ class Differences(unittest.TestCase):
         self.assertEqual(run("-n", "2", "--bind", "core", PE, "barriers"), (0, "met\n", ""))
 
     def test_options_that_differ_are_named(self):
-        script = f'[ "$SHOAL_PE" = 1 ] && export SHOAL_BARRIER=central; exec {PE} barriers'
-        status, _, err = run("-n", "2", "sh", "-c", script)
-        self.assertNotEqual(status, 0)
-        self.assertRegex(err, r"PE 1 has SHOAL_BARRIER=central.*PE 0 has SHOAL_BARRIER=auto")
+        for name, value, default in (("SHOAL_BARRIER", "central", "auto"), ("SHMEM_SYMMETRIC_SIZE", "2m", "1073741824"),
+                                     ("SHOAL_DEVICE_HEAP", "1m", "1073741824"), ("SHOAL_TRACE", "/tmp/a, b", "")):
+            script = f'[ "$SHOAL_PE" = 1 ] && export {name}="{value}"; exec {PE} barriers'
+            status, _, err = run("-n", "2", "sh", "-c", script)
+            self.assertNotEqual(status, 0)
+            given = value.replace("2m", "2097152").replace("1m", "1048576")
+            self.assertRegex(err, rf"PE 1 has {name}={given}; PE 0 has {name}={default}: set these to the same everywhere")
 
     def test_a_bad_option_is_said_once(self):
         for name, value in (("SHOAL_BARRIER", "butterfly"), ("SHOAL_REDUCE", "ring"), ("SHOAL_KERNELS", "mmx"), ("SHOAL_LOG", "loud")):

@@ -20,7 +20,7 @@ def everything():
 
 def twin(name):
     """The profiling name, None for an extension."""
-    if name.startswith("shmemx_"):
+    if name.startswith(("shmemx_", "aclshmemx_")):
         return None
     return api_names.TWINS_OF_OLD_NAMES.get(name, "p" + name)
 
@@ -46,7 +46,7 @@ class Lists(unittest.TestCase):
 
 class Prototypes(unittest.TestCase):
     def check(self, standard, compiler, prefix_of):
-        lines = ["#include <pshmem.h>", "#include <shmemx.h>"]
+        lines = ["#include <pshmem.h>", "#include <shmemx.h>", "#include <aclshmemx.h>"]
         if "++" in standard:
             lines += ["#include <complex>"]
         for number, function in enumerate(everything()):
@@ -59,7 +59,7 @@ class Prototypes(unittest.TestCase):
                 out.write("\n".join(lines) + "\n")
             done = api_names.compile_source(compiler, standard, source, *api_names.WARNINGS)
         self.assertEqual(done.returncode, 0, f"{compiler} -std={standard}:\n" + done.stderr[:3000])
-        return len(lines) - 2
+        return len(lines) - 3
 
     def test_each_routine_has_exactly_its_prototype_in_c(self):
         for compiler in api_names.compilers("c"):

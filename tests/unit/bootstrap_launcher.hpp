@@ -58,6 +58,7 @@ class TestLauncher final {
       if (::poll(fds.data(), fds.size(), 5) <= 0) continue;
       for (int pe = 0; pe < server_.size(); ++pe) serve(pe);
     }
+    for (int pe = 0; pe < server_.size(); ++pe) serve(pe);  // what a process said before its end, which was `done`
     return true;
   }
 

@@ -119,7 +119,7 @@ TEST(Protocol, AnotherVersionIsRefusedWithBothNumbers) {
   server.feed(0, hello(0, 1, 77));
   const auto reply = answer(server, 0);
   ASSERT_EQ(reply.type, Type::error);
-  EXPECT_NE(store::read_text(reply.payload).text.find("version 1 of the protocol, this library version 77"), std::string::npos);
+  EXPECT_NE(store::read_text(reply.payload).text.find(strf("version %u of the protocol, this library version 77", store::kVersion)), std::string::npos);
   EXPECT_TRUE(events(server).empty());
   EXPECT_EQ(server.state(0), StoreServer::State::absent);
 }
@@ -173,18 +173,23 @@ std::string client_sees(const Bytes& reply) {
   return error_of([&] { make_store_bootstrap(theirs.get(), 0, 2)->allgather({}); });
 }
 
-Bytes gathered(std::vector<std::uint32_t> lengths, const std::string& bytes) {
-  std::string payload(reinterpret_cast<const char*>(lengths.data()), lengths.size() * sizeof lengths[0]);
+/// @param words  the number of runs; of each its bytes and how many have them
+Bytes gathered(std::vector<std::uint32_t> words, const std::string& bytes) {
+  std::string payload(reinterpret_cast<const char*>(words.data()), words.size() * sizeof words[0]);
   return store::make_frame(Type::gathered, bytes_of(payload + bytes), store::kMaxReply);
 }
 
 TEST(Protocol, APeRefusesAnswersThatMakeNoSense) {
-  EXPECT_EQ(client_sees(gathered({1, 2}, "abc")), "");
+  EXPECT_EQ(client_sees(gathered({2, 1, 1, 2, 1}, "abc")), "");
+  EXPECT_EQ(client_sees(gathered({1, 3, 2}, "abc")), "");
   const std::pair<Bytes, const char*> cases[] = {
-      {gathered({1}, ""), "gathered is too short"},
-      {gathered({1, 2}, "ab"), "gathered is too short"},
-      {gathered({1, 0xffffffff}, "abc"), "gathered is too short"},
-      {gathered({1, 2}, "abcd"), "gathered is too long"},
+      {gathered({2, 1, 1}, ""), "gathered is too short"},
+      {gathered({0xffffffff, 1, 1}, ""), "gathered is too short"},
+      {gathered({2, 1, 1, 2, 1}, "ab"), "gathered is too short"},
+      {gathered({2, 1, 1, 0xffffffff, 1}, "abc"), "gathered is too short"},
+      {gathered({2, 1, 1, 2, 1}, "abcd"), "gathered is too long"},
+      {gathered({1, 1, 0xffffffff}, "a"), "gathered is of too many PEs"},
+      {gathered({1, 1, 1}, "a"), "gathered is of too few PEs"},
       {header(static_cast<std::uint32_t>(Type::gathered), store::kMaxReply + 1), "length 268435457"},
       {header(0, 0), "type 0"},
       {header(2, 0), "type 2"},
@@ -205,7 +210,7 @@ TEST(Protocol, RandomAnswersNeverHurtAPe) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 1000; ++round) {
-    Bytes reply = gathered({3, 4}, "abcdefg");
+    Bytes reply = gathered({2, 3, 1, 4, 1}, "abcdefg");
     for (unsigned hits = 1 + random() % 4; hits > 0; --hits) reply[random() % reply.size()] = static_cast<std::byte>(random());
     reply.resize(random() % (reply.size() + 1));
     client_sees(reply);  // an error or not, but it returns

@@ -41,7 +41,7 @@ TEST_P(StoreOfSize, AllgatherGivesEveryonesBytesInRankOrder) {
       const auto text = [&](int pe) { return std::string(static_cast<size_t>((pe * 7 + round) % 11), static_cast<char>('a' + pe)); };
       const auto all = bootstrap.allgather(bytes_of(text(rank)));
       ASSERT_EQ(all.size(), static_cast<size_t>(GetParam()));
-      for (int pe = 0; pe < GetParam(); ++pe) EXPECT_EQ(text_of(all[static_cast<size_t>(pe)]), text(pe));
+      for (int pe = 0; pe < GetParam(); ++pe) EXPECT_EQ(all.text(static_cast<size_t>(pe)), text(pe));
       bootstrap.barrier();
     }
     bootstrap.leave();
@@ -55,7 +55,7 @@ TEST(Store, AllgatherCarriesMoreThanASocketHolds) {
   const size_t length = 3u << 20;
   const auto errors = run_pes(launcher, [&](int rank, Bootstrap& bootstrap) {
     const auto all = bootstrap.allgather(std::vector(length, static_cast<std::byte>(rank + 1)));
-    for (size_t pe = 0; pe < 3; ++pe) EXPECT_EQ(all[pe], std::vector(length, static_cast<std::byte>(pe + 1)));
+    for (size_t pe = 0; pe < 3; ++pe) EXPECT_EQ(all.text(pe), std::string(length, static_cast<char>(pe + 1)));
     bootstrap.leave();
   });
   for (const std::string& error : errors) EXPECT_EQ(error, "");
@@ -97,7 +97,7 @@ TEST(Store, TooMuchAtOnceIsRefusedAndNothingIsLost) {
   const auto errors = run_pes(launcher, [](int, Bootstrap& bootstrap) {
     EXPECT_NE(error_of([&] { bootstrap.allgather(std::vector<std::byte>(store::kMaxRequest + 1)); }).find("at most 16777216"),
               std::string::npos);
-    EXPECT_EQ(bootstrap.allgather(bytes_of("still there")).at(0), bytes_of("still there"));
+    EXPECT_EQ(bootstrap.allgather(bytes_of("still there")).text(0), "still there");
     bootstrap.leave();
   });
   EXPECT_EQ(errors[0], "");
@@ -212,10 +212,9 @@ TEST(Store, AForkedChildIsNoPe) {
 
 TEST(Store, AnExitInTheMiddleOfASessionIsToldWithItsStatus) {
   TestLauncher launcher(1);
-  std::fflush(nullptr);
   const int status = fork_and_serve(launcher, [&] {
-    make_store_bootstrap(launcher.fd(0), 0, 1).release();  // as a job's is, when the program exits
-    std::exit(3);
+    make_store_bootstrap(launcher.fd(0), 0, 1)->exiting(3);
+    ::_exit(3);
   });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
   ASSERT_EQ(launcher.events().size(), 2u);

@@ -2,6 +2,7 @@
 // Collectives over thread PEs, where the thread sanitizer sees every unordered access: each algorithm, odd sizes, in place.
 #include <algorithm>
 #include <random>
+#include <thread>
 
 #include "coll/collectives.hpp"
 #include "thread_job.hpp"
@@ -33,7 +34,8 @@ TEST_P(Reduce, SumsAreRightForOddSizesAndInPlace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Reduce,
-                         ::testing::Combine(::testing::Values("auto", "flat", "stream", "direct"), ::testing::Values(1, 2, 3, 5, 8)),
+                         ::testing::Combine(::testing::Values("auto", "mail", "flat", "stream", "direct"),
+                                            ::testing::Values(1, 2, 3, 5, 8)),
                          [](const auto& tested) { return strf("%s_on_%d", std::get<0>(tested.param), std::get<1>(tested.param)); });
 
 TEST(ReduceChoice, UnknownNameListsTheKnownOnes) {
@@ -42,7 +44,66 @@ TEST(ReduceChoice, UnknownNameListsTheKnownOnes) {
     tune_collectives("ring", "auto");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("auto, flat, stream, direct"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("auto, mail, flat, stream, direct"), std::string::npos) << error.what();
+  }
+}
+
+// One meeting a collective: a fast member is up to two collectives ahead of what a slow one still reads.
+TEST(Mail, IsReadBeforeItIsWrittenAgain) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  for (const int n : {1, 2, 3, 5}) {
+    run_job(n, {}, [n, seed](Job& job) {
+      const auto size = static_cast<std::size_t>(n);
+      const std::size_t most = 2 * Slot::kMailBytes / sizeof(int);
+      int* const source = allocate<int>(job, most * size);
+      int* const dest = allocate<int>(job, most * size);
+      Team& team = job.world_team();
+      std::mt19937 agreed(seed), own(seed + 1 + static_cast<unsigned>(job.me()));
+      const auto value = [](int round, int member, std::size_t i) { return round * 1000 + member * 100 + static_cast<int>(i % 97); };
+      for (int round = 0; round < 400; ++round) {
+        const std::size_t count = 1 + agreed() % (agreed() % 4 == 0 ? most : 60);
+        const int kind = static_cast<int>(agreed() % 6), root = static_cast<int>(agreed() % size);
+        for (std::size_t i = 0; i < count * size; ++i) source[i] = value(round, job.me(), i);
+        if (own() % 8 == 0) std::this_thread::yield();
+        const auto expect = [&](std::size_t at, int want) { ASSERT_EQ(dest[at], want) << "round " << round << ", kind " << kind << ", element " << at; };
+        const Combine& sum = job.coll_tuning().kernels->at(ReduceOp::Sum, Element::I32);
+        switch (kind) {
+          case 0:
+            broadcast(team, dest, source, count * sizeof(int), root, true, "test");
+            for (std::size_t i = 0; i < count; ++i) expect(i, value(round, root, i));
+            break;
+          case 1:
+            fcollect(team, dest, source, count * sizeof(int), "test");
+            for (int member = 0; member < n; ++member)
+              for (std::size_t i = 0; i < count; ++i) expect(static_cast<std::size_t>(member) * count + i, value(round, member, i));
+            break;
+          case 2:
+            alltoall(team, dest, source, 1, 1, count, sizeof(int), "test");
+            for (int member = 0; member < n; ++member)
+              for (std::size_t i = 0; i < count; ++i)
+                expect(static_cast<std::size_t>(member) * count + i, value(round, member, static_cast<std::size_t>(job.me()) * count + i));
+            break;
+          case 3:
+            reduce(team, dest, source, count, sum, job.coll_tuning(), "test");
+            for (std::size_t i = 0; i < count; ++i) {
+              int want = 0;
+              for (int member = 0; member < n; ++member) want += value(round, member, i);
+              expect(i, want);
+            }
+            break;
+          case 4:
+            scan(team, dest, source, count, sum, true, "test");
+            for (std::size_t i = 0; i < count; ++i) {
+              int want = 0;
+              for (int member = 0; member <= job.me(); ++member) want += value(round, member, i);
+              expect(i, want);
+            }
+            break;
+          case 5: team.sync("test"); break;
+        }
+      }
+    });
   }
 }
 

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/clock.hpp"
+#include "base/copy.hpp"
 #include "comm/atomics.hpp"
 #include "comm/lock.hpp"
 #include "comm/wait_set.hpp"
@@ -42,6 +43,34 @@ TEST(Context, NothingToCopyIsNoAccessWhateverTheAddress) {
     job.world().put_strided(nullptr, nullptr, 1, 1, 1, 0, 4, 1, "test");
     job.world().get_strided(nullptr, nullptr, 1, 1, 0, 5, 4, 1, "test");
   });
+}
+
+// Around the bounds of each way of copying, at every distance from a vector's start, apart and overlapping.
+TEST(Copy, EveryLengthAndAlignment) {
+  constexpr std::size_t kRoom = 256, kMost = tuned::kSlowStringCopyBytes + 2 * kRoom;
+  std::mt19937 random(std::random_device{}());
+  std::vector<char> source(kMost + 2 * kRoom), dest(source.size()), want(source.size());
+  for (char& c : source) c = static_cast<char>(random());
+  const auto check = [&](std::size_t bytes, std::size_t to, std::size_t from) {
+    std::fill(dest.begin(), dest.end(), '\x5a');
+    want = dest;
+    copy_shared(dest.data() + to, source.data() + from, bytes);
+    std::memcpy(want.data() + to, source.data() + from, bytes);
+    ASSERT_EQ(dest, want) << bytes << " bytes from " << from << " to " << to;
+  };
+  for (const std::size_t bound : {tuned::kVectorCopyBytes, tuned::kMostVectorCopyBytes, tuned::kSlowStringCopyBytes}) {
+    for (const std::size_t bytes : {bound - 1, bound, bound + 1, bound + 63, bound + 191}) {
+      for (int i = 0; i < 40; ++i) check(bytes, random() % kRoom, random() % kRoom);
+    }
+  }
+  for (std::size_t to = 0; to < 64; ++to) check(tuned::kVectorCopyBytes + random() % 300, to, random() % 64);
+  for (int i = 0; i < 200; ++i) {
+    const std::size_t bytes = tuned::kVectorCopyBytes + random() % 3000, to = random() % 500, from = random() % 500;
+    dest = want = source;
+    copy_shared(dest.data() + to, dest.data() + from, bytes);
+    std::memmove(want.data() + to, want.data() + from, bytes);
+    ASSERT_EQ(dest, want) << bytes << " overlapping bytes from " << from << " to " << to;
+  }
 }
 
 TEST(Wait, EveryWayOfUpdatingWakesASleeper) {

@@ -61,7 +61,7 @@ TEST(Job, DifferentHeapSizesAreNamed) {
     });
   for (auto& pe : pes) pe.join();
   for (const std::string& text : texts) {
-    EXPECT_NE(text.find("PE 1 has a symmetric heap of 2097152 bytes, PE 0 of 1048576"), std::string::npos) << text;
+    EXPECT_NE(text.find("PE 1 has SHMEM_SYMMETRIC_SIZE=2097152; PE 0 has SHMEM_SYMMETRIC_SIZE=1048576"), std::string::npos) << text;
     EXPECT_NE(text.find("SHMEM_SYMMETRIC_SIZE"), std::string::npos) << text;
   }
 }

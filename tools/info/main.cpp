@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // shoal-info: what this build of Shoal is, what it will do with this environment, and what machine it is on.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string_view>
 
@@ -20,11 +22,10 @@ constexpr const char* kUsage =
     "  --version   only the version\n"
     "  --help      this text\n"
     "\n"
-    "Exit status: 0; 1 when an option's value is invalid; 2 when the command line is.\n";
+    "Exit status: 0; 1 when an option's value is invalid, or nothing can be written; 2 when the command line\n"
+    "is invalid.\n";
 
-}  // namespace
-
-int main(int argc, char** argv) try {
+int run(int argc, char** argv) {
   bool json = false, only_options = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -48,6 +49,15 @@ int main(int argc, char** argv) try {
   for (const shoal::info::OptionState& option : report.options)
     if (!option.problem.empty()) return 1;
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const int status = run(argc, argv);
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::fprintf(stderr, "shoal-info: cannot write standard output: %s\n", std::strerror(errno));
+  return 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "shoal-info: %s\n", error.what());
   return 1;

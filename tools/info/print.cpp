@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "report.hpp"
 
 namespace shoal::info {
@@ -11,25 +12,10 @@ namespace {
 
 std::string number(double value) { return strf(value == std::floor(value) ? "%.0f" : "%.6g", value); }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += strf("\\u%04x", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
 std::string json_of(const Value& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* amount = std::get_if<double>(&value)) return number(*amount);
-  if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  if (const auto* text = std::get_if<std::string>(&value)) return json_string(*text);
   return "null";
 }
 
@@ -53,10 +39,10 @@ std::string titled(std::string name) {
 void print_options(const Report& report) {
   std::printf("Options\n");
   for (const OptionState& option : report.options) {
-    std::printf("  %-24s %-12s %s%s\n", option.name.c_str(), option.value.empty() ? "-" : option.value.c_str(),
+    std::printf("  %-27s %-12s %s%s\n", option.name.c_str(), option.value.empty() ? "-" : option.value.c_str(),
                 option.source == "default" ? "default" : ("from " + option.source).c_str(),
                 option.problem.empty() ? "" : "  INVALID");
-    std::printf("  %-24s   %s\n", "", option.help.c_str());
+    std::printf("  %-27s   %s\n", "", option.help.c_str());
   }
 }
 
@@ -80,10 +66,10 @@ void print_json(const Report& report, bool only_options) {
   std::printf("{\n");
   if (!only_options) {
     for (const Section& section : report.sections) {
-      std::printf("  %s: {", quoted(section.name).c_str());
+      std::printf("  %s: {", json_string(section.name).c_str());
       const char* comma = "";
       for (const Row& row : section.rows) {
-        std::printf("%s\n    %s: %s", comma, quoted(row.key).c_str(), json_of(row.value).c_str());
+        std::printf("%s\n    %s: %s", comma, json_string(row.key).c_str(), json_of(row.value).c_str());
         comma = ",";
       }
       std::printf("\n  },\n");
@@ -93,14 +79,14 @@ void print_json(const Report& report, bool only_options) {
   const char* comma = "";
   for (const OptionState& option : report.options) {
     std::printf("%s\n    {\"name\": %s, \"value\": %s, \"source\": %s, \"valid\": %s, \"help\": %s}", comma,
-                quoted(option.name).c_str(), quoted(option.value).c_str(), quoted(option.source).c_str(),
-                option.problem.empty() ? "true" : "false", quoted(option.help).c_str());
+                json_string(option.name).c_str(), json_string(option.value).c_str(), json_string(option.source).c_str(),
+                option.problem.empty() ? "true" : "false", json_string(option.help).c_str());
     comma = ",";
   }
   std::printf("\n  ],\n  \"warnings\": [");
   comma = "";
   for (const std::string& warning : report.warnings) {
-    std::printf("%s\n    %s", comma, quoted(warning).c_str());
+    std::printf("%s\n    %s", comma, json_string(warning).c_str());
     comma = ",";
   }
   std::printf("%s]\n}\n", report.warnings.empty() ? "" : "\n  ");

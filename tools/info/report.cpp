@@ -92,20 +92,21 @@ Section installation_section(std::vector<std::string>& warnings) {
         strf("PATH finds another shoalrun first (%s): source the set_env.sh of the one you mean", found.c_str()));
   for (const char* other : {"mpirun", "srun"}) {
     const std::string file = find_in_path(other);
-    section.rows.push_back({other, file.empty() ? Value() : Value(file),
-                            file.empty() ? "no" : file + " (cannot start Shoal jobs in this version)"});
+    const char* by_it = kWithPmix ? " (starts PEs by PMIx)" : " (cannot start PEs: this build has no PMIx)";
+    section.rows.push_back({other, file.empty() ? Value() : Value(file), file.empty() ? "no" : file + by_it});
   }
   return section;
 }
 
-/// Between PEs of one machine everything goes through memory files; without those there is no job.
+/// Between PEs of one machine everything goes through memory files; without those there is no job. Sockets are
+/// always built in.
 Section transport_section(std::vector<std::string>& warnings) {
   const UniqueFd probe(::memfd_create("shoal-info", MFD_CLOEXEC));
   if (!probe)
     warnings.push_back("this kernel or container forbids memfd_create: jobs of more than one PE cannot start");
   return {"transports",
           {{"shared_memory", static_cast<bool>(probe), probe ? "yes (memory files)" : "no"},
-           {"network", false, "no (one machine only in this version)"}}};
+           {"network", true, "yes (TLS 1.3; TCP on request)"}}};
 }
 
 Section machine_section(const Topology& machine) {
@@ -165,20 +166,11 @@ std::vector<OptionState> option_states() {
 }
 
 /// A misspelt variable has no effect, and nobody would notice.
-void warn_of_unknown(const std::vector<OptionState>& known, std::vector<std::string>& warnings) {
-  // Variables that are not options: the launcher's own, the wrappers', the environment script's, the tests'.
-  static constexpr const char* kOthers[] = {"SHOAL_ROOT", "SHOAL_CC",       "SHOAL_CXX",      "SHOAL_PE",
-                                            "SHOAL_NPES", "SHOAL_STORE_FD", "SHOAL_STATUS_FD"};
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string name = std::string(*entry).substr(0, std::string(*entry).find('='));
-    if (!name.starts_with("SHOAL_") && !name.starts_with("SHMEM_") && !name.starts_with("SMA_")) continue;
-    if (name.starts_with("SHOAL_TEST_") || std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers))
-      continue;
-    const auto is = [&](const OptionState& option) { return option.name == name || option.source == name; };
-    if (std::none_of(known.begin(), known.end(), is))
-      warnings.push_back(
-          strf("%s is set but is no option of Shoal: see the list of shoal-info --options", name.c_str()));
-  }
+void warn_of_unknown(std::vector<std::string>& warnings) {
+  for (const UnknownVariable& unknown : find_unknown(process_variables()))
+    warnings.push_back(
+        unknown.name + " is set but is no option of Shoal: " +
+        (unknown.nearest.empty() ? "see the list of shoal-info --options" : "did you mean " + unknown.nearest + "?"));
 }
 
 }  // namespace
@@ -191,7 +183,7 @@ Report make_report() {
                      machine_section(machine)};
   for (const OptionState& option : report.options)
     if (!option.problem.empty()) report.warnings.push_back(option.problem + "; jobs started with it end at init");
-  warn_of_unknown(report.options, report.warnings);
+  warn_of_unknown(report.warnings);
   return report;
 }
 

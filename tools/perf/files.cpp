@@ -3,33 +3,17 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "base/json.hpp"
 #include "result.hpp"
 
 namespace shoal::perf {
 namespace {
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
-      out += code;
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
 void write_facts(std::FILE* file, const char* name, const Facts& facts) {
-  std::fprintf(file, "  %s: {", quoted(name).c_str());
+  std::fprintf(file, "  %s: {", json_string(name).c_str());
   const char* comma = "";
   for (const auto& [key, value] : facts) {
-    std::fprintf(file, "%s\n    %s: %s", comma, quoted(key).c_str(), quoted(value).c_str());
+    std::fprintf(file, "%s\n    %s: %s", comma, json_string(key).c_str(), json_string(value).c_str());
     comma = ",";
   }
   std::fprintf(file, "%s},\n", facts.empty() ? "" : "\n  ");
@@ -50,8 +34,8 @@ void write_stats(std::FILE* file, const Stats& stats) {
 
 void write_figure(std::FILE* file, const Figure& f) {
   std::fprintf(file, "    {\"test\": %s, \"group\": %s, \"who\": %s, \"about\": %s,\n     \"bytes\": ",
-               quoted(f.test.name).c_str(), quoted(f.test.group).c_str(), quoted(name_of(f.test.who)).c_str(),
-               quoted(f.test.about).c_str());
+               json_string(f.test.name).c_str(), json_string(f.test.group).c_str(),
+               json_string(name_of(f.test.who)).c_str(), json_string(f.test.about).c_str());
   if (f.bytes != 0)
     std::fprintf(file, "%zu", f.bytes);
   else
@@ -67,10 +51,11 @@ void write_figure(std::FILE* file, const Figure& f) {
   else
     std::fprintf(file, "null");
   std::fprintf(file, ", \"mops_per_s\": %.6g, \"noisy\": %s, \"note\": %s,\n     \"time_ns\": ", f.mops_per_s(),
-               f.noisy() ? "true" : "false", quoted(f.outcome.note).c_str());
+               f.noisy() ? "true" : "false", json_string(f.outcome.note).c_str());
   write_stats(file, f.outcome.time);
   if (f.outcome.limit.count != 0) {
-    std::fprintf(file, ",\n     \"limit\": %s, \"ratio\": %.6g, \"limit_ns\": ", quoted(f.outcome.limit_name).c_str(),
+    std::fprintf(file,
+                 ",\n     \"limit\": %s, \"ratio\": %.6g, \"limit_ns\": ", json_string(f.outcome.limit_name).c_str(),
                  f.ratio());
     write_stats(file, f.outcome.limit);
   } else {
@@ -96,7 +81,7 @@ std::string csv_text(const std::string& text) {
 
 void write_json(const Results& results, std::FILE* file, const std::string& name) {
   std::fprintf(file, "{\n  \"format\": \"shoal-perf 1\",\n  \"date\": %s,\n  \"pes\": %d,\n",
-               quoted(results.date).c_str(), results.npes);
+               json_string(results.date).c_str(), results.npes);
   write_facts(file, "machine", results.machine);
   write_facts(file, "build", results.build);
   write_facts(file, "options", results.options);
@@ -111,8 +96,8 @@ void write_json(const Results& results, std::FILE* file, const std::string& name
   std::fprintf(file, "\n  ],\n  \"skipped\": [");
   comma = "";
   for (const Skipped& skipped : results.skipped) {
-    std::fprintf(file, "%s\n    {\"test\": %s, \"reason\": %s}", comma, quoted(skipped.test).c_str(),
-                 quoted(skipped.reason).c_str());
+    std::fprintf(file, "%s\n    {\"test\": %s, \"reason\": %s}", comma, json_string(skipped.test).c_str(),
+                 json_string(skipped.reason).c_str());
     comma = ",";
   }
   std::fprintf(file, "]\n}\n");

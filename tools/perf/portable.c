@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What shoal-perf compare runs under each OpenSHMEM library: portable from 1.4 on, with the routines of 1.5 where they exist.
- * usage: portable [max-bytes]
- * Prints lines "test,bytes,nanoseconds": medians of samples of some milliseconds. One-sided operations are PE 0's towards
- * PE 1, while the others wait in a barrier; collectives are the whole world's, and take as long as the slowest PE. */
+/* What shoal-perf compare runs under each OpenSHMEM library: portable from 1.4 on, with the routines of 1.5 where they
+ * exist. usage: portable [max-bytes] Prints lines "test,bytes,nanoseconds": medians of samples of some milliseconds.
+ * One-sided operations are PE 0's towards PE 1, while the others wait in a barrier; collectives are the whole world's,
+ * and take as long as the slowest PE. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <shmem.h>
@@ -25,7 +25,7 @@ static int me, npes, peer;
 static size_t most;
 static char *source, *dest;
 static long *agreed, *counter;
-static double *times;
+static double* times;
 static uint64_t *flag, *table;
 static uint64_t sequence, random_state;
 enum { TABLE_WORDS = 1 << 21 };
@@ -36,8 +36,8 @@ static double seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static int by_value(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
+static int by_value(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
   return x < y ? -1 : x > y;
 }
 
@@ -68,7 +68,7 @@ static double once(who runs, body run, long count, size_t bytes) {
   return time;
 }
 
-static void measure(const char *test, who runs, body run, size_t bytes, double scale) {
+static void measure(const char* test, who runs, body run, size_t bytes, double scale) {
   double samples[SAMPLES];
   long count = 1;
   for (;;) {
@@ -121,7 +121,7 @@ static void iput(long count, size_t bytes) {
 
 static void p(long count, size_t bytes) {
   (void)bytes;
-  for (long i = 0; i < count; ++i) shmem_double_p((double *)dest + i % 512, 1.0, peer);
+  for (long i = 0; i < count; ++i) shmem_double_p((double*)dest + i % 512, 1.0, peer);
   shmem_quiet();
 }
 
@@ -129,7 +129,7 @@ static volatile double sink;
 static void g(long count, size_t bytes) {
   (void)bytes;
   double sum = 0;
-  for (long i = 0; i < count; ++i) sum += shmem_double_g((double *)source + i % 512, peer);
+  for (long i = 0; i < count; ++i) sum += shmem_double_g((double*)source + i % 512, peer);
   sink = sum;
 }
 
@@ -160,7 +160,8 @@ static void gups(long count, size_t bytes) {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
     random_state ^= random_state << 17;
-    shmem_uint64_atomic_xor(&table[random_state % TABLE_WORDS], random_state, (int)((random_state >> 40) % (uint64_t)npes));
+    shmem_uint64_atomic_xor(&table[random_state % TABLE_WORDS], random_state,
+                            (int)((random_state >> 40) % (uint64_t)npes));
   }
   shmem_quiet();
 }
@@ -218,7 +219,8 @@ static void lock(long count, size_t bytes) {
 
 #if NEW_API
 static void reduce(long count, size_t bytes) {
-  for (long i = 0; i < count; ++i) shmem_float_sum_reduce(SHMEM_TEAM_WORLD, (float *)dest, (const float *)source, bytes / 4);
+  for (long i = 0; i < count; ++i)
+    shmem_float_sum_reduce(SHMEM_TEAM_WORLD, (float*)dest, (const float*)source, bytes / 4);
 }
 static void broadcast(long count, size_t bytes) {
   for (long i = 0; i < count; ++i) shmem_broadcastmem(SHMEM_TEAM_WORLD, dest, source, bytes, (int)(i % npes));
@@ -234,22 +236,25 @@ static void alltoall(long count, size_t bytes) {
 enum { TURNS = 4 };
 static long reduce_sync[TURNS][SHMEM_REDUCE_SYNC_SIZE], broadcast_sync[TURNS][SHMEM_BCAST_SYNC_SIZE];
 static long collect_sync[TURNS][SHMEM_COLLECT_SYNC_SIZE], alltoall_sync[TURNS][SHMEM_ALLTOALL_SYNC_SIZE];
-static float *work[TURNS];
+static float* work[TURNS];
 static long turn;
 
 static void reduce(long count, size_t bytes) {
   for (long i = 0; i < count; ++i, ++turn)
-    shmem_float_sum_to_all((float *)dest, (float *)source, (int)(bytes / 4), 0, 0, npes, work[turn % TURNS], reduce_sync[turn % TURNS]);
+    shmem_float_sum_to_all((float*)dest, (float*)source, (int)(bytes / 4), 0, 0, npes, work[turn % TURNS],
+                           reduce_sync[turn % TURNS]);
 }
 static void broadcast(long count, size_t bytes) {
   for (long i = 0; i < count; ++i, ++turn)
     shmem_broadcast32(dest, source, bytes / 4, (int)(i % npes), 0, 0, npes, broadcast_sync[turn % TURNS]);
 }
 static void fcollect(long count, size_t bytes) {
-  for (long i = 0; i < count; ++i, ++turn) shmem_fcollect32(dest, source, bytes / 4, 0, 0, npes, collect_sync[turn % TURNS]);
+  for (long i = 0; i < count; ++i, ++turn)
+    shmem_fcollect32(dest, source, bytes / 4, 0, 0, npes, collect_sync[turn % TURNS]);
 }
 static void alltoall(long count, size_t bytes) {
-  for (long i = 0; i < count; ++i, ++turn) shmem_alltoall32(dest, source, bytes / 4, 0, 0, npes, alltoall_sync[turn % TURNS]);
+  for (long i = 0; i < count; ++i, ++turn)
+    shmem_alltoall32(dest, source, bytes / 4, 0, 0, npes, alltoall_sync[turn % TURNS]);
 }
 static void prepare(void) {
   for (int t = 0; t < TURNS; ++t) {
@@ -266,7 +271,7 @@ static void prepare(void) {
 static void check_reduce(size_t bytes) {
   shmem_barrier_all();
   for (size_t i = 0; i < bytes / 4; i += 61)
-    if (((float *)dest)[i] != (float)(npes * (1 + (int)(i % 7)))) {
+    if (((float*)dest)[i] != (float)(npes * (1 + (int)(i % 7)))) {
       fprintf(stderr, "PE %d: wrong sum at element %zu of %zu\n", me, i, bytes / 4);
       shmem_global_exit(1);
     }
@@ -285,8 +290,8 @@ static void pin(void) {
     }
 }
 
-static void *symmetric(size_t bytes) {
-  void *memory = shmem_align(4096, bytes);
+static void* symmetric(size_t bytes) {
+  void* memory = shmem_align(4096, bytes);
   if (memory == NULL) {
     fprintf(stderr, "no %zu bytes of symmetric heap\n", bytes);
     shmem_global_exit(1);
@@ -336,7 +341,7 @@ static void together(void) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   most = argc > 1 ? strtoul(argv[1], NULL, 10) : 40000000;
   shmem_init();
   me = shmem_my_pe();
@@ -350,7 +355,7 @@ int main(int argc, char **argv) {
   flag = symmetric(128);
   times = symmetric((size_t)npes * sizeof *times);
   table = symmetric(TABLE_WORDS * sizeof *table);
-  for (size_t i = 0; i < most / 4; ++i) ((float *)source)[i] = (float)(1 + (int)(i % 7));
+  for (size_t i = 0; i < most / 4; ++i) ((float*)source)[i] = (float)(1 + (int)(i % 7));
   random_state = UINT64_C(0x9E3779B97F4A7C15) * (uint64_t)(me + 1);
 #if !NEW_API
   prepare();

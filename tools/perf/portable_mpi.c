@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counterpart of portable.c in MPI-3, for shoal-perf compare: the same tests under the same names, as far as MPI has their
- * like. One-sided operations are passive-target, in one epoch that lasts (lock_all), completed by a flush.
+/* The counterpart of portable.c in MPI-3, for shoal-perf compare: the same tests under the same names, as far as MPI
+ * has their like. One-sided operations are passive-target, in one epoch that lasts (lock_all), completed by a flush.
  * usage: portable_mpi [max-bytes] */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -16,12 +16,12 @@ static const double kSampleSeconds = 2e-3;
 static int me, npes, peer;
 static size_t most;
 static char *source, *dest;
-static char *target; /* this rank's window: data, then a counter on a line of its own */
+static char* target; /* this rank's window: data, then a counter on a line of its own */
 static MPI_Win window;
 static MPI_Aint counter_at;
 
-static int by_value(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
+static int by_value(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
   return x < y ? -1 : x > y;
 }
 
@@ -38,7 +38,7 @@ static double once(who runs, body run, long count, size_t bytes) {
   return slowest;
 }
 
-static void measure(const char *test, who runs, body run, size_t bytes, double scale) {
+static void measure(const char* test, who runs, body run, size_t bytes, double scale) {
   double samples[SAMPLES];
   long count = 1;
   for (;;) { /* all ranks see the same times, so they agree */
@@ -127,7 +127,8 @@ static void compare_swap(long count, size_t bytes) {
 static void inc(long count, size_t bytes) {
   (void)bytes;
   const int64_t one = 1;
-  for (long i = 0; i < count; ++i) MPI_Accumulate(&one, 1, MPI_INT64_T, peer, counter_at, 1, MPI_INT64_T, MPI_SUM, window);
+  for (long i = 0; i < count; ++i)
+    MPI_Accumulate(&one, 1, MPI_INT64_T, peer, counter_at, 1, MPI_INT64_T, MPI_SUM, window);
   MPI_Win_flush(peer, window);
 }
 
@@ -154,10 +155,12 @@ static void broadcast(long count, size_t bytes) {
   for (long i = 0; i < count; ++i) MPI_Bcast(dest, (int)bytes, MPI_BYTE, (int)(i % npes), MPI_COMM_WORLD);
 }
 static void fcollect(long count, size_t bytes) {
-  for (long i = 0; i < count; ++i) MPI_Allgather(source, (int)bytes, MPI_BYTE, dest, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
+  for (long i = 0; i < count; ++i)
+    MPI_Allgather(source, (int)bytes, MPI_BYTE, dest, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 static void alltoall(long count, size_t bytes) {
-  for (long i = 0; i < count; ++i) MPI_Alltoall(source, (int)bytes, MPI_BYTE, dest, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
+  for (long i = 0; i < count; ++i)
+    MPI_Alltoall(source, (int)bytes, MPI_BYTE, dest, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
 static void pin(void) {
@@ -172,14 +175,14 @@ static void pin(void) {
     }
 }
 
-static void *buffer(size_t bytes) {
-  void *memory = NULL;
+static void* buffer(size_t bytes) {
+  void* memory = NULL;
   if (posix_memalign(&memory, 4096, bytes) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
   memset(memory, 0, bytes);
   return memory;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const size_t sizes[] = {8, 4096, 65536, 1 << 20, 4 << 20, 40000000};
   static const size_t contributions[] = {8, 4000, 400000, 4000000, 40000000};
   most = argc > 1 ? strtoul(argv[1], NULL, 10) : 40000000;

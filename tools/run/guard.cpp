@@ -12,10 +12,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/process_state.hpp"
 #include "base/unique_fd.hpp"
 #include "report.hpp"
 
@@ -24,14 +24,10 @@ namespace {
 
 constexpr std::uint64_t kSweepNs = 5'000'000'000;  // for processes that the kernel will not let go at once
 
-/// The parent of `pid`, or -1. The name in the second field may hold anything, so the last ')' counts.
+/// The parent of `pid`, or -1.
 pid_t parent_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  const size_t close = line.rfind(')');
-  if (close == std::string::npos || close + 4 > line.size()) return -1;
-  return std::atoi(line.c_str() + close + 4);
+  const std::string stat = stat_from_state(pid);
+  return stat.size() < 2 ? -1 : std::atoi(stat.c_str() + 2);
 }
 
 /// This process's number in /proc: not getpid() when that is mounted for another pid namespace.
@@ -130,7 +126,8 @@ void kill_children() {
     // Its folder in /proc stands for the process itself, whatever its number is here.
     const UniqueFd process(::open(("/proc/" + std::to_string(child)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!process || parent_of(child) != self) continue;
-    if (::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) != 0 && self == ::getpid()) ::kill(child, SIGKILL);
+    if (::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) != 0 && self == ::getpid())
+      ::kill(child, SIGKILL);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "job.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -10,9 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/trace_file.hpp"
+#include "bootstrap/secret_file.hpp"
 #include "guard.hpp"
 
 namespace shoal::run {
@@ -39,54 +44,95 @@ bool in_foreground() { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
 
 void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
+/// What has nothing to read; an empty file of nobody's where there is no /dev.
 UniqueFd open_null() {
   UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!null) throw_errno("open /dev/null");
+  if (!null) null.reset(::memfd_create("shoal-nothing", MFD_CLOEXEC));
+  if (!null) throw_errno("an empty file as standard input");
   return null;
 }
 
 }  // namespace
 
-Job::Job(const Settings& settings, const std::string& program, int guard_fd)
-    : settings_(settings), program_(program), guard_fd_(guard_fd), started_ns_(now_ns()), signals_(handled_signals()),
-      status_page_(StatusMapping::create(settings.npes)), server_(settings.npes),
+Job::Job(const Settings& settings, const std::string& program, int guard_fd, Federation* others)
+    : settings_(settings),
+      program_(program),
+      guard_fd_(guard_fd),
+      others_(others),
+      first_(others != nullptr ? others->meeting().first : 0),
+      total_(others != nullptr ? others->meeting().total : settings.npes),
+      started_ns_(now_ns()),
+      signals_(handled_signals()),
+      status_page_(StatusMapping::create(total_)),
+      server_(settings.npes, first_, total_),
       pes_(static_cast<size_t>(settings.npes)) {
   signal_fd_.reset(::signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signal_fd_) throw_errno("signalfd");
   sigset_t unblocked = signals_;
   for (const int signal : kToldByErrors) ::sigaddset(&unblocked, signal);
-  spawner_ = std::make_unique<Spawner>(settings_, program_, unblocked, raise_file_limit());
+  spawner_ = std::make_unique<Spawner>(settings_, total_, program_, unblocked, raise_file_limit());
 }
 
 int Job::run() {
   start_all();
-  while (running_ > 0 || children_left_ || (!ending() && any_session())) {
+  while (!over()) {
     wait_and_handle();
     reap();
     judge();
   }
   finish_output();
-  if (interrupted_by_ != 0 && status_ != 0)
-    say("the job was ended by " + signal_text(interrupted_by_));
+  judge_output();
+  join_trace();
+  if (interrupted_by_ != 0 && status_ != 0) say("the job was ended by " + signal_text(interrupted_by_));
   if (settings_.verbose) say(strf("the job ended with status %d", status_));
   return status_ & 0xff;
+}
+
+/// Tagged output that could not be written is lost, and the program cannot know. A reader that has gone away wanted it
+/// so.
+void Job::judge_output() {
+  for (const Sink* sink : {&out_, &err_}) {
+    if (!sink->broken() || sink->error() == EPIPE) continue;
+    say(strf("cannot write standard %s, and what the PEs wrote there is lost: %s", sink == &out_ ? "output" : "error",
+             std::strerror(sink->error())));
+    status_ = std::max(status_, 1);
+  }
+}
+
+/// The pieces of a trace that PE 0 had no time to join.
+void Job::join_trace() {
+  const char* file = process_environment("SHOAL_TRACE");
+  for (const auto& [name, value] : settings_.environment)
+    if (name == "SHOAL_TRACE") file = value.c_str();
+  if (file == nullptr || *file == '\0') return;
+  try {
+    merge_trace(file, total_);
+  } catch (const Error& error) {
+    say(error.what());
+    status_ = std::max(status_, 1);
+  }
 }
 
 void Job::start_all() {
   UniqueFd life_reader;
   pipe_ends(life_reader, life_writer_);
   life_reader = move_up(std::move(life_reader));
-  const UniqueFd status = move_up(UniqueFd(::fcntl(status_page_.fd(), F_DUPFD_CLOEXEC, 0)));
-  if (!status) throw_errno("dup");
+  UniqueFd status_page(::fcntl(status_page_.fd(), F_DUPFD_CLOEXEC, 0));
+  if (!status_page) throw_errno("dup");
+  const UniqueFd status = move_up(std::move(status_page));
+  // PEs of one machine have a secret, too: they may be told to behave as if they were on several.
+  const std::optional<Secret> secret = others_ != nullptr ? others_->job_secret() : Secret::fresh();
+  UniqueFd secret_file;
+  if (secret) secret_file = move_up(make_secret_file(*secret));
+  const Wiring wiring{-1, life_reader.get(), status.get(), secret_file.get()};
   if (settings_.verbose) say(strf("starting %d PEs of %s", settings_.npes, program_.c_str()));
   for (int pe = 0; pe < settings_.npes; ++pe) {
     try {
-      start(pe, life_reader.get(), status.get());
+      start(pe, wiring);
     } catch (const Error& error) {
       for (int rest = pe; rest < settings_.npes; ++rest) at(rest).ended = true;
-      tell(strf("cannot start PE %d of %d: %s; the limits of open files and processes (ulimit -n, ulimit -u) may be too low", pe,
-                settings_.npes, error.what()));
-      begin_end(1);
+      tell(strf("cannot start PE %d of %d: %s", number(pe), total_, error.what()));
+      begin_end(1, strf("node %d cannot start all of its PEs", settings_.node_rank));
       break;
     }
   }
@@ -95,7 +141,7 @@ void Job::start_all() {
   if (!terminal_) ::dup2(open_null().get(), STDIN_FILENO);
 }
 
-void Job::start(int pe, int life_fd, int status_fd) {
+void Job::start(int pe, Wiring wiring) {
   Pe& one = at(pe);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw_errno("socketpair");
@@ -104,10 +150,10 @@ void Job::start(int pe, int life_fd, int status_fd) {
   set_nonblocking(one.channel.get());
   const int on = 1;  // the kernel then tells which process speaks
   ::setsockopt(one.channel.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-  Wiring wiring{theirs.get(), life_fd, status_fd};
+  wiring.store_fd = theirs.get();
 
   UniqueFd in, out, err;
-  if (pe > 0) {
+  if (number(pe) > 0) {
     in = open_null();
   } else if (::isatty(STDIN_FILENO)) {
     // PE 0 is in a process group of its own, in the background for the terminal: it could not read it.
@@ -121,24 +167,27 @@ void Job::start(int pe, int life_fd, int status_fd) {
     pipe_ends(err_reader, err);
     set_nonblocking(out_reader.get());
     set_nonblocking(err_reader.get());
-    one.streams.push_back({std::move(out_reader), Tagger(pe), &out_});
-    one.streams.push_back({std::move(err_reader), Tagger(pe), &err_});
+    one.streams.push_back({std::move(out_reader), Tagger(number(pe)), &out_});
+    one.streams.push_back({std::move(err_reader), Tagger(number(pe)), &err_});
   }
   wiring.in = in.get();
   wiring.out = out.get();
   wiring.err = err.get();
-  one.pid = spawner_->start(pe, wiring);
+  one.pid = spawner_->start(pe, number(pe), wiring);
   ++running_;
   if (settings_.verbose)
-    say(strf("PE %d is process %d%s", pe, static_cast<int>(one.pid),
+    say(strf("PE %d is process %d%s", number(pe), static_cast<int>(one.pid),
              settings_.bind_core ? strf(" on core %d", spawner_->core_of(pe)).c_str() : ""));
 }
 
-void Job::tell(const std::string& text) {
+void Job::tell(const std::string& text) { print("shoalrun: " + text); }
+
+/// On stderr; among the lines of PEs, where these come through this process.
+void Job::print(const std::string& line) {
   if (settings_.tag_output)
-    err_.put("shoalrun: " + text + "\n");
+    err_.put(line + "\n");
   else
-    say(text);
+    print_raw_line(line);
 }
 
 void Job::watch(int fd, short events, Source source, int pe, int index) {
@@ -156,18 +205,24 @@ void Job::wait_and_handle() {
   for (int pe = 0; pe < settings_.npes; ++pe) {
     Pe& one = at(pe);
     if (one.channel)
-      watch(one.channel.get(), static_cast<short>(POLLIN | (server_.pending(pe).empty() ? 0 : POLLOUT)), Source::channel, pe);
+      watch(one.channel.get(), static_cast<short>(POLLIN | (server_.pending(pe).empty() ? 0 : POLLOUT)),
+            Source::channel, pe);
     if (one.lost_ns == 0) watch(one.session_process.get(), POLLIN, Source::session, pe);
     for (size_t i = 0; i < one.streams.size(); ++i)
-      if (!one.streams[i].sink->full())
-        watch(one.streams[i].fd.get(), POLLIN, Source::stream, pe, static_cast<int>(i));
+      if (!one.streams[i].sink->full()) watch(one.streams[i].fd.get(), POLLIN, Source::stream, pe, static_cast<int>(i));
+  }
+  if (others_ != nullptr) {
+    watch(others_->server_fd(), POLLIN, Source::others);
+    watch(others_->uplink_fd(), others_->uplink_events(), Source::others);
   }
   if (!out_.empty()) watch(out_.fd(), POLLOUT, Source::sink, -1, 0);
   if (!err_.empty()) watch(err_.fd(), POLLOUT, Source::sink, -1, 1);
   if (terminal_ && typed_.empty() && in_foreground()) watch(STDIN_FILENO, POLLIN, Source::terminal);
   if (!typed_.empty()) watch(terminal_out_.get(), POLLOUT, Source::terminal_out);
 
-  if (::poll(polled_.data(), polled_.size(), wait_ms()) <= 0) return;
+  const int ready = ::poll(polled_.data(), polled_.size(), wait_ms());
+  if (others_ != nullptr) read_others();
+  if (ready <= 0) return;
   // In the order above: what a PE said comes before what its end means.
   for (size_t i = 0; i < polled_.size(); ++i)
     if (polled_[i].revents != 0) handle(watched_[i]);
@@ -177,16 +232,24 @@ int Job::wait_ms() const {
   const std::uint64_t now = now_ns();
   std::uint64_t until = UINT64_MAX;
   const auto no_later_than = [&](std::uint64_t ns) { until = std::min(until, ns); };
-  if (ending() && now >= kill_ns_) no_later_than(now + kRepeatKillNs);
-  else if (ending()) no_later_than(kill_ns_);
-  else if (interrupted_by_ != 0) no_later_than(interrupted_ns_ + kInterruptGraceNs);
-  if (settings_.timeout_s > 0 && !ending()) no_later_than(started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9));
+  if (ending() && now >= kill_ns_)
+    no_later_than(now + kRepeatKillNs);
+  else if (ending())
+    no_later_than(kill_ns_);
+  else if (interrupted_by_ != 0)
+    no_later_than(interrupted_ns_ + kInterruptGraceNs);
+  if (settings_.timeout_s > 0 && !ending() && inquired_ns_ == 0)
+    no_later_than(started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9));
+  if (!ending() && any_joined()) no_later_than(standstill_ns_ + kStandstillNs);
   if (quiet_ns_ != 0) no_later_than(now + kRepeatKillNs);
   if (terminal_) no_later_than(now + kForegroundNs);
   for (int pe = 0; pe < settings_.npes && !ending(); ++pe) {
     if (at(pe).lost_ns != 0) no_later_than(at(pe).lost_ns + kLostNs);
     if (at(pe).ended && at(pe).channel && !joined(pe) && any_joined()) no_later_than(join_by_ns(pe));
   }
+  if (others_ != nullptr && others_->wait_ms() >= 0)
+    no_later_than(now + static_cast<std::uint64_t>(others_->wait_ms()) * kMs);
+  if (inquired_ns_ != 0 && !ending()) no_later_than(inquired_ns_ + kReportNs);
   if (until == UINT64_MAX) return -1;
   if (until <= now) return 0;
   return static_cast<int>(std::min<std::uint64_t>((until - now) / 1'000'000 + 1, INT_MAX));
@@ -197,7 +260,7 @@ void Job::handle(const Watch& watch) {
     case Source::guard:
       interrupted_by_ = 0;
       say("the launcher was killed; the PEs are ended");
-      begin_end(128 + SIGKILL);
+      begin_end(128 + SIGKILL, strf("the launcher of node %d was killed", settings_.node_rank));
       kill_ns_ = now_ns();
       break;
     case Source::signals: read_signals(); break;
@@ -211,6 +274,7 @@ void Job::handle(const Watch& watch) {
     case Source::sink: (watch.index == 0 ? out_ : err_).write_some(); break;
     case Source::terminal: pump_terminal(); break;
     case Source::terminal_out: write_terminal(); break;
+    case Source::others: break;  // always looked at
   }
 }
 
@@ -226,8 +290,9 @@ void Job::read_failures() {
   while ((n = ::read(spawner_->failures(), &failure, sizeof failure)) == static_cast<ssize_t>(sizeof failure)) {
     exec_failed_ = true;
     if (ending()) continue;
-    tell(exec_failure_text(program_, failure.error));
-    begin_end(kCannotExecute);
+    const std::string text = exec_failure_text(program_, failure.error);
+    tell(text);
+    begin_end(kCannotExecute, strf("node %d (%s) ", settings_.node_rank, host_name().c_str()) + text);
   }
   if (n == 0) failures_open_ = false;
 }

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "base/verdict.hpp"
 #include "bootstrap/status_mapping.hpp"
 #include "bootstrap/store_server.hpp"
 #include "command_line.hpp"
+#include "federation.hpp"
 #include "output.hpp"
 #include "report.hpp"
 #include "spawn.hpp"
@@ -23,8 +25,9 @@ namespace shoal::run {
 
 class Job final {
  public:
-  /// `guard_fd` closes when the guard dies. @throws Error
-  Job(const Settings& settings, const std::string& program, int guard_fd);
+  /// `guard_fd` closes when the guard dies; `others` are the launchers of the other nodes, null: there are none.
+  /// @throws Error
+  Job(const Settings& settings, const std::string& program, int guard_fd, Federation* others);
   /// Starts the PEs and returns the exit status of the job when nothing of it is left.
   int run();
 
@@ -41,7 +44,8 @@ class Job final {
     int stopped_by = 0;   // a signal, while stopped
     UniqueFd channel;
     std::uint64_t ended_ns = 0;
-    // The process that said hello last, until it ends, 0: none; `pid` itself, or one that this started and perhaps left behind.
+    // The process that said hello last, until it ends, 0: none; `pid` itself, or one that this started and perhaps left
+    // behind.
     pid_t session_pid = 0;
     UniqueFd session_process;        // a pidfd of it, when it is not `pid`
     std::optional<int> told_status;  // with which it said that it exits, in the middle of its session
@@ -49,18 +53,21 @@ class Job final {
     std::vector<Stream> streams;
   };
   static constexpr std::uint64_t kMs = 1'000'000;
-  static constexpr std::uint64_t kFlushNs = 200 * kMs;            // for the PEs' monitors to write out stdio, when a job is ended
-  static constexpr std::uint64_t kRepeatKillNs = 5 * kMs;         // between looks for processes that still have to be killed
-  static constexpr std::uint64_t kGiveUpNs = 10'000 * kMs;        // on processes that the kernel does not let go
+  static constexpr std::uint64_t kFlushNs = 200 * kMs;  // for the PEs' monitors to write out stdio, when a job is ended
+  static constexpr std::uint64_t kRepeatKillNs = 5 * kMs;   // between looks for processes that still have to be killed
+  static constexpr std::uint64_t kGiveUpNs = 10'000 * kMs;  // on processes that the kernel does not let go
   static constexpr std::uint64_t kInterruptGraceNs = 5'000 * kMs;  // after INT or TERM
-  static constexpr std::uint64_t kSameSignalNs = 100 * kMs;       // two of a kind within it are one: a terminal, or timeout(1),
-                                                                  // signals the whole process group, the guard forwards besides
-  static constexpr std::uint64_t kLostNs = 100 * kMs;             // for a script to end as its program did
-  static constexpr std::uint64_t kLeftoverNs = 300 * kMs;         // for what scripts leave in the background, at a good end
-  static constexpr std::uint64_t kJoinNs = 5'000 * kMs;           // for a program left in the background to call shmem_init
-  static constexpr std::uint64_t kForegroundNs = 500 * kMs;       // between looks whether the terminal is ours again
+  static constexpr std::uint64_t kSameSignalNs =
+      100 * kMs;                                       // two of a kind within it are one: a terminal, or timeout(1),
+                                                       // signals the whole process group, the guard forwards besides
+  static constexpr std::uint64_t kLostNs = 100 * kMs;  // for a script to end as its program did
+  static constexpr std::uint64_t kLeftoverNs = 300 * kMs;    // for what scripts leave in the background, at a good end
+  static constexpr std::uint64_t kJoinNs = 5'000 * kMs;      // for a program left in the background to call shmem_init
+  static constexpr std::uint64_t kReportNs = 500 * kMs;      // for other nodes to say what their PEs do
+  static constexpr std::uint64_t kStandstillNs = 1'000 * kMs;  // between looks whether the job can go on
+  static constexpr std::uint64_t kForegroundNs = 500 * kMs;  // between looks whether the terminal is ours again
 
-  enum class Source { guard, signals, failures, terminal, terminal_out, sink, channel, session, stream };
+  enum class Source { guard, signals, failures, terminal, terminal_out, sink, channel, session, stream, others };
   struct Watch {
     Source source;
     int pe;
@@ -69,7 +76,7 @@ class Job final {
 
   // job.cpp: starting, and moving bytes
   void start_all();
-  void start(int pe, int life_fd, int status_fd);
+  void start(int pe, Wiring wiring);
   void wait_and_handle();
   int wait_ms() const;
   void watch(int fd, short events, Source source, int pe = -1, int index = -1);
@@ -82,7 +89,10 @@ class Job final {
   void pump_terminal();
   void write_terminal();
   void finish_output();
+  void judge_output();
+  void join_trace();
   void tell(const std::string& text);
+  void print(const std::string& line);
 
   // job_end.cpp: what it means that something happened
   void on_signal(int signal);
@@ -95,11 +105,25 @@ class Job final {
   void judge_sessions();
   void judge_lost(int pe);
   void judge_leftovers();
+  void judge_standstill();
   void fail(int pe, int status, const std::string& what);
-  void begin_end(int status);
+  /// `why` is what the other nodes are told.
+  void begin_end(int status, const std::string& why);
   void kill_all();
   void forward(int signal);
   void print_table(const std::string& title);
+  std::string table() const;
+  PeState state_of(int pe) const;
+  std::vector<PeState> states() const;
+  void tell_lines(const std::string& text);
+  std::string interrupted_text() const;
+  void end_here(int status);
+  // job_others.cpp: what the other nodes say
+  void read_others();
+  void on_frame(const store::Frame& frame);
+  bool over();
+  bool others_over();
+  void judge_timeout();
   std::string pe_text(int pe) const;
   std::string doing(int pe) const;
   bool ending() const { return ending_ns_ != 0; }
@@ -107,15 +131,19 @@ class Job final {
   bool any_session() const;
   bool joined(int pe) const { return server_.state(pe) == StoreServer::State::joined; }
   std::uint64_t join_by_ns(int pe) const;
+  /// The number of this launcher's PE `pe` in the whole job.
+  int number(int pe) const { return first_ + pe; }
   Pe& at(int pe) { return pes_[static_cast<size_t>(pe)]; }
   const Pe& at(int pe) const { return pes_[static_cast<size_t>(pe)]; }
 
   const Settings& settings_;
   const std::string program_;
   const int guard_fd_;
+  Federation* const others_;
+  const int first_, total_;  // the number of the first PE here, and of PEs in the job
   const std::uint64_t started_ns_;
   sigset_t signals_;
-  UniqueFd signal_fd_, life_writer_;
+  UniqueFd signal_fd_, life_writer_, secret_;
   StatusMapping status_page_;
   StoreServer server_;
   std::unique_ptr<Spawner> spawner_;
@@ -134,11 +162,18 @@ class Job final {
   int interrupted_by_ = 0;
   std::uint64_t interrupted_ns_ = 0;
   int status_ = 0;
-  std::uint64_t ending_ns_ = 0;     // when it was decided to end the job; 0: it runs
-  std::uint64_t kill_ns_ = 0;       // when everything is killed, if ending
-  std::uint64_t joined_ns_ = 0;     // when a PE joined last
-  std::uint64_t quiet_ns_ = 0;      // since when only processes are left that never were a PE
+  store::Type asked_{};  // what all PEs here have asked the others for
+  bool told_done_ = false, finished_ = false;
+  std::uint64_t inquired_ns_ = 0;  // when the others were asked what their PEs do, because the time is up
+  int reports_ = 0;                // answers to that
+  std::uint64_t ending_ns_ = 0;    // when it was decided to end the job; 0: it runs
+  std::uint64_t kill_ns_ = 0;      // when everything is killed, if ending
+  std::uint64_t joined_ns_ = 0;    // when a PE joined last
+  std::uint64_t quiet_ns_ = 0;     // since when only processes are left that never were a PE
   bool leftovers_named_ = false;
+  StandstillWatch standstill_;
+  std::uint64_t standstill_ns_ = 0;  // when it was looked at last
+  std::string standstill_told_;
 
   std::vector<pollfd> polled_;
   std::vector<Watch> watched_;

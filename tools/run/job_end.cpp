@@ -7,9 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <sstream>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/process_state.hpp"
+#include "base/verdict.hpp"
 #include "guard.hpp"
 #include "job.hpp"
 
@@ -18,8 +22,10 @@ namespace {
 
 /// PEs are in process groups of their own, in the background for the terminal.
 const char* stop_hint(int signal) {
-  if (signal == SIGTTOU) return " (only shoalrun itself may set the terminal; \"stty -tostop\" or --tag-output lets PEs write to it)";
-  if (signal == SIGTTIN) return " (only shoalrun itself may read the terminal; standard input of PE 0 has what is typed)";
+  if (signal == SIGTTOU)
+    return " (only shoalrun itself may set the terminal; \"stty -tostop\" or --tag-output lets PEs write to it)";
+  if (signal == SIGTTIN)
+    return " (only shoalrun itself may read the terminal; standard input of PE 0 has what is typed)";
   return "";
 }
 
@@ -43,16 +49,18 @@ void Job::on_signal(int signal) {
   last = now;
   if (again || (ending() && signal != SIGUSR1)) return;
   switch (signal) {
-    case SIGUSR1: return print_table(strf("%d PEs after %.1f s:", settings_.npes, static_cast<double>(now - started_ns_) * 1e-9));
+    case SIGUSR1:
+      return print_table(strf("%d PEs after %.1f s:", total_, static_cast<double>(now - started_ns_) * 1e-9));
     case SIGINT:
     case SIGTERM:
       if (interrupted_by_ != 0) {
-        begin_end(128 + signal);
+        begin_end(128 + signal, interrupted_text());
         kill_ns_ = now;
         return;
       }
       interrupted_by_ = signal;
       interrupted_ns_ = now;
+      if (told_done_) return begin_end(128 + signal, interrupted_text());  // nobody here hears it
       break;
     case SIGTSTP: stop_forwarded_ = true; break;
     case SIGCONT: stop_forwarded_ = false; break;
@@ -84,7 +92,8 @@ void Job::on_event(const StoreServer::Event& event) {
       one.told_status.reset();
       one.session_process.reset();
       joined_ns_ = now_ns();
-      // 0: a process that this one cannot see, in another pid namespace; its end is noticed by that of the one that is seen.
+      // 0: a process that this one cannot see, in another pid namespace; its end is noticed by that of the one that is
+      // seen.
       if (one.session_pid > 0 && one.session_pid != one.pid) {
         one.session_process.reset(open_process(one.session_pid));
         if (!one.session_process && errno == ESRCH) one.lost_ns = now_ns();
@@ -95,11 +104,9 @@ void Job::on_event(const StoreServer::Event& event) {
     case StoreServer::Event::Kind::aborted:
       if (ending()) return;
       interrupted_by_ = 0;
-      if (!event.text.empty()) {
-        if (settings_.tag_output) err_.put(event.text + "\n");
-        else say_raw(event.text);
-      }
-      return begin_end(event.status);
+      if (!event.text.empty()) print(event.text);
+      return begin_end(event.status, event.text);
+    case StoreServer::Event::Kind::asked: asked_ = event.type; return others_->ask(event.type, event.payload);
     case StoreServer::Event::Kind::broken:
       return fail(event.pe, 1, "broke the rules of the launcher's channel (" + event.text + ")");
   }
@@ -112,10 +119,12 @@ void Job::reap() {
     if (pid < 0 && errno == EINTR) continue;
     children_left_ = pid >= 0;
     if (pid <= 0) return;
-    const auto found = std::find_if(pes_.begin(), pes_.end(), [&](const Pe& one) { return one.pid == pid && !one.ended; });
+    const auto found =
+        std::find_if(pes_.begin(), pes_.end(), [&](const Pe& one) { return one.pid == pid && !one.ended; });
     if (found == pes_.end()) {  // something that a PE left behind, its program perhaps
       for (int pe = 0; pe < settings_.npes; ++pe)
-        if (at(pe).session_pid == pid && at(pe).session_process && !WIFSTOPPED(wait_status) && !WIFCONTINUED(wait_status))
+        if (at(pe).session_pid == pid && at(pe).session_process && !WIFSTOPPED(wait_status) &&
+            !WIFCONTINUED(wait_status))
           on_session_end(pe, wait_status);
       continue;
     }
@@ -123,8 +132,8 @@ void Job::reap() {
     if (WIFSTOPPED(wait_status)) {
       found->stopped_by = WSTOPSIG(wait_status);
       if (!stop_forwarded_ && !ending())
-        tell(strf("%s is stopped by %s; the job waits for it%s", pe_text(pe).c_str(), signal_text(found->stopped_by).c_str(),
-                  stop_hint(found->stopped_by)));
+        tell(strf("%s is stopped by %s; the job waits for it%s", pe_text(pe).c_str(),
+                  signal_text(found->stopped_by).c_str(), stop_hint(found->stopped_by)));
     } else if (WIFCONTINUED(wait_status)) {
       found->stopped_by = 0;
     } else {
@@ -140,7 +149,7 @@ void Job::reap() {
 
 void Job::on_end(int pe) {
   const Pe& one = at(pe);
-  if (settings_.verbose) say(strf("PE %d %s", pe, end_text(one.wait_status).c_str()));
+  if (settings_.verbose) say(strf("PE %d %s", number(pe), end_text(one.wait_status).c_str()));
   read_failures();
   if (ending()) return;
   const int code = end_code(one.wait_status);
@@ -152,21 +161,23 @@ void Job::on_end(int pe) {
     const std::string why = WTERMSIG(one.wait_status) == SIGKILL ? oom_.text() : "";
     fail(pe, code, end_text(one.wait_status) + why + doing(pe));
   } else if (joined(pe)) {
-    fail(pe, code != 0 ? code : 1, end_text(one.wait_status) + doing(pe) + (code == 0 ? " without shmem_finalize" : ""));
+    fail(pe, code != 0 ? code : 1,
+         end_text(one.wait_status) + doing(pe) + (code == 0 ? " without shmem_finalize" : ""));
   } else {
     status_ = std::max(status_, code);
   }
 }
 
-/// The program of the PE is in its session, and what started it, a script or the half of it that did not become a daemon, has
-/// ended.
+/// The program of the PE is in its session, and what started it, a script or the half of it that did not become a
+/// daemon, has ended.
 void Job::on_starter_end(int pe) {
   Pe& one = at(pe);
   if (one.lost_ns == 0 && has_ended(one.session_process)) one.lost_ns = now_ns();
   const int code = end_code(one.wait_status);
   if (one.lost_ns != 0 || code == 0) return;
-  fail(pe, code, strf("is left alone%s: process %d, which started it, %s", doing(pe).c_str(), static_cast<int>(one.pid),
-                      end_text(one.wait_status).c_str()));
+  fail(pe, code,
+       strf("is left alone%s: process %d, which started it, %s", doing(pe).c_str(), static_cast<int>(one.pid),
+            end_text(one.wait_status).c_str()));
 }
 
 /// The program of the PE has ended, having lost its parent before: so it was ours to wait for.
@@ -178,7 +189,8 @@ void Job::on_session_end(int pe, int wait_status) {
     if (!ending()) status_ = std::max(status_, code);
   } else if (joined(pe) || WIFSIGNALED(wait_status)) {
     const std::string why = code == 128 + SIGKILL ? oom_.text() : "";
-    fail(pe, code != 0 ? code : 1, end_text(wait_status) + why + doing(pe) + (code == 0 ? " without shmem_finalize" : ""));
+    fail(pe, code != 0 ? code : 1,
+         end_text(wait_status) + why + doing(pe) + (code == 0 ? " without shmem_finalize" : ""));
   } else {
     status_ = std::max(status_, code);
   }
@@ -208,14 +220,12 @@ void Job::judge() {
     if (now >= kill_ns_) kill_all();
     return;
   }
-  if (settings_.timeout_s > 0 && now >= started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9)) {
-    print_table(strf("the job did not end within %g s; its PEs have been ended. They were:", settings_.timeout_s));
-    interrupted_by_ = 0;
-    return begin_end(kTimedOut);
-  }
+  judge_standstill();
+  judge_timeout();
+  if (ending()) return;
   if (interrupted_by_ != 0 && (running_ > 0 || any_session())) {
     if (now < interrupted_ns_ + kInterruptGraceNs) return;
-    begin_end(128 + interrupted_by_);
+    begin_end(128 + interrupted_by_, interrupted_text());
     kill_ns_ = now;
     return;
   }
@@ -232,12 +242,15 @@ void Job::judge_sessions() {
     const Pe& one = at(pe);
     if (!one.ended || joined(pe)) continue;
     const int code = end_code(one.wait_status);
-    // While processes of it are left, which the channel tells, one may still join: the PE has become a daemon, it may be.
+    // While processes of it are left, which the channel tells, one may still join: the PE has become a daemon, it may
+    // be.
     const bool may_join = code == 0 && one.channel;
     if (may_join && now_ns() < join_by_ns(pe)) continue;
-    const char* before = server_.state(pe) == StoreServer::State::absent ? "before shmem_init" : "before shmem_init was called again";
+    const char* before =
+        server_.state(pe) == StoreServer::State::absent ? "before shmem_init" : "before shmem_init was called again";
     const char* after = may_join ? "; what it left running has not called it either" : "";
-    return fail(pe, code != 0 ? code : 1, strf("%s %s, which other PEs have called%s", end_text(one.wait_status).c_str(), before, after));
+    return fail(pe, code != 0 ? code : 1,
+                strf("%s %s, which other PEs have called%s", end_text(one.wait_status).c_str(), before, after));
   }
 }
 
@@ -255,13 +268,29 @@ void Job::judge_lost(int pe) {
   if (wait_status) {
     const int code = end_code(*wait_status);
     const std::string why = code == 128 + SIGKILL ? oom_.text() : "";
-    return fail(pe, code != 0 ? code : 1, end_text(*wait_status) + why + doing(pe) + (code == 0 ? " without shmem_finalize" : ""));
+    return fail(pe, code != 0 ? code : 1,
+                end_text(*wait_status) + why + doing(pe) + (code == 0 ? " without shmem_finalize" : ""));
   }
   const std::string what = "ended" + doing(pe) + " without shmem_finalize; ";
   if (one.ended && end_code(one.wait_status) != 0)
-    return fail(pe, end_code(one.wait_status), what + strf("process %d, which started it, ", static_cast<int>(one.pid)) + end_text(one.wait_status));
+    return fail(pe, end_code(one.wait_status),
+                what + strf("process %d, which started it, ", static_cast<int>(one.pid)) + end_text(one.wait_status));
   if (one.ended || !children_left_ || now_ns() >= one.lost_ns + kLostNs)
-    fail(pe, 1, what + strf("how, only the process that started it was told, under process %d", static_cast<int>(one.pid)));
+    fail(pe, 1,
+         what + strf("how, only the process that started it was told, under process %d", static_cast<int>(one.pid)));
+}
+
+/// Says, once, that nothing will ever go on. It ends nobody: only the user knows what the program may yet do about it.
+void Job::judge_standstill() {
+  const std::uint64_t now = now_ns();
+  if (!any_joined() || now < standstill_ns_ + kStandstillNs) return;
+  standstill_ns_ = now;
+  std::string text;
+  for (const std::string& verdict : standstill_.look(states(), now, kStandstillNs, true))
+    text += (text.empty() ? "" : ". ") + verdict;
+  if (text.empty() || text == standstill_told_) return;
+  standstill_told_ = text;
+  tell("the job cannot go on, it seems: " + text + " (shoalrun --timeout ends such jobs, SIGUSR1 shows all PEs)");
 }
 
 /// All PEs have ended: what scripts left in the background may finish, but not stay.
@@ -282,8 +311,11 @@ void Job::judge_leftovers() {
     }
     if (!programs.empty() && now < quiet_ns_ + kJoinNs) return;
     if (!programs.empty()) {
-      tell("all PEs have ended, and what they left in the background has not called shmem_init, though it uses Shoal: " + programs);
-      return begin_end(1);
+      const std::string text =
+          "all PEs have ended, and what they left in the background has not called shmem_init, though it uses Shoal: " +
+          programs;
+      tell(text);
+      return begin_end(1, text);
     }
     if (!names.empty()) tell("all PEs have ended; what they left in the background is ended too: " + names);
   }
@@ -293,12 +325,20 @@ void Job::judge_leftovers() {
 
 void Job::fail(int pe, int status, const std::string& what) {
   if (ending()) return;
-  tell(pe_text(pe) + " " + what + (settings_.npes > 1 ? "; the other PEs have been ended" : ""));
+  const std::string text = pe_text(pe) + " " + what + (total_ > 1 ? "; the other PEs have been ended" : "");
+  tell(text);
   interrupted_by_ = 0;
-  begin_end(status);
+  begin_end(status, text);
 }
 
-void Job::begin_end(int status) {
+void Job::begin_end(int status, const std::string& why) {
+  if (ending()) return;
+  if (others_ != nullptr) others_->abort(status, why);
+  end_here(status);
+}
+
+/// Ends the PEs of this node.
+void Job::end_here(int status) {
   if (ending()) return;
   status_ = status;
   ending_ns_ = now_ns();
@@ -323,15 +363,22 @@ void Job::kill_all() {
   children_left_ = false;
 }
 
-/// "PE 2 (pid 1234 on HOST)"
+/// "PE 2 (pid 1234 on HOST)", "PE 2 (pid 1234 on HOST, ADDRESS)"
 std::string Job::pe_text(int pe) const {
   const Pe& one = at(pe);
-  return strf("PE %d (pid %d on %s)", pe, static_cast<int>(one.session_pid > 0 ? one.session_pid : one.pid), host_name().c_str());
+  const std::string address = others_ != nullptr ? ", " + others_->own_address() : "";
+  return strf("PE %d (pid %d on %s%s)", number(pe), static_cast<int>(one.session_pid > 0 ? one.session_pid : one.pid),
+              host_name().c_str(), address.c_str());
+}
+
+std::string Job::interrupted_text() const {
+  return strf("the job was ended by %s at node %d (%s)", signal_text(interrupted_by_).c_str(), settings_.node_rank,
+              host_name().c_str());
 }
 
 /// " while computing", as far as it is known.
 std::string Job::doing(int pe) const {
-  const Status status = read_status(*status_page_.record(pe));
+  const Status status = read_status(*status_page_.record(number(pe)));
   if (status.phase == Phase::left) return " after shmem_finalize";
   if (status.phase == Phase::starting && server_.state(pe) == StoreServer::State::absent) return " before shmem_init";
   if (status.phase == Phase::starting && status.call.empty()) return " in shmem_init";
@@ -340,12 +387,47 @@ std::string Job::doing(int pe) const {
 
 void Job::print_table(const std::string& title) {
   tell(title);
+  tell_lines(table());
+  if (others_ != nullptr) others_->inquire();
+}
+
+void Job::tell_lines(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) tell(line);
+}
+
+/// Of the whole job's PEs, as far as they are here.
+std::vector<PeState> Job::states() const {
+  std::vector<PeState> all(static_cast<std::size_t>(total_));
+  for (PeState& elsewhere : all) elsewhere.known = false;
+  for (int pe = 0; pe < settings_.npes; ++pe) all[static_cast<std::size_t>(number(pe))] = state_of(pe);
+  return all;
+}
+
+PeState Job::state_of(int pe) const {
+  const Pe& one = at(pe);
+  PeState state{read_status(*status_page_.record(number(pe))),
+                one.ended && !joined(pe) ? end_text(one.wait_status) : ""};
+  if (one.stopped_by != 0 && !one.ended)
+    state.stopped = "stopped by " + signal_text(one.stopped_by);
+  else if (state.ended.empty() && state.status.pid != 0)
+    state.stopped = how_stopped(state.status.pid);
+  return state;
+}
+
+/// A line for each PE here, and what follows from them.
+std::string Job::table() const {
+  std::string lines;
+  const std::uint64_t now = now_ns();
+  const std::vector<PeState> all = states();
   for (int pe = 0; pe < settings_.npes; ++pe) {
-    const Pe& one = at(pe);
-    std::string text = one.ended && !joined(pe) ? end_text(one.wait_status) : describe(read_status(*status_page_.record(pe)), now_ns());
-    if (one.stopped_by != 0 && !one.ended) text += strf(" (stopped by %s)", signal_text(one.stopped_by).c_str());
-    tell(strf("PE %d: %s", pe, text.c_str()));
+    const PeState& state = all[static_cast<std::size_t>(number(pe))];
+    std::string text = state.ended.empty() ? describe(state.status, now) : state.ended;
+    if (!state.stopped.empty()) text += " (" + state.stopped + ")";
+    lines += strf("PE %d: %s\n", number(pe), text.c_str());
   }
+  for (const std::string& verdict : explain(all, now)) lines += verdict + "\n";
+  return lines;
 }
 
 }  // namespace shoal::run

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// shoalrun: runs a program as the PEs of one job on this machine. docs/launching.md describes its behaviour.
+// shoalrun: runs a program as the PEs of one job, on this machine or on several. docs/launching.md describes its
+// behaviour.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 #include "base/error.hpp"
 #include "command_line.hpp"
+#include "federation.hpp"
 #include "guard.hpp"
 #include "job.hpp"
 #include "report.hpp"
@@ -20,13 +24,21 @@ using namespace shoal::run;
 
 /// Descriptors 0 to 2 must be somebody's, or a pipe of ours would be taken for a standard stream.
 void open_standard_streams() {
-  for (int fd = 0; fd <= 2; ++fd)
-    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd) ::_exit(1);
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0 || ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) == fd) continue;
+    say(strf("descriptor %d is closed, and /dev/null cannot be opened in its place: %s", fd, std::strerror(errno)));
+    ::_exit(1);
+  }
 }
 
 int run_job(const Settings& settings, const std::string& program, int guard_fd) {
   try {
-    return Job(settings, program, guard_fd).run();
+    std::unique_ptr<Federation> others;
+    if (settings.nnodes > 1) {
+      others = std::make_unique<Federation>(settings);
+      if (const auto status = others->meet(guard_fd)) return *status;
+    }
+    return Job(settings, program, guard_fd, others.get()).run();
   } catch (const std::exception& error) {
     say(error.what());
     return 1;

@@ -13,7 +13,7 @@ constexpr size_t kAtOnce = 4096;  // PIPE_BUF: a pipe that polls writable takes 
 }
 
 void Sink::put(std::string_view text) {
-  if (broken_) return;
+  if (broken()) return;
   if (start_ > queue_.size() / 2) {
     queue_.erase(0, start_);
     start_ = 0;
@@ -28,7 +28,7 @@ void Sink::write_some() {
     const ssize_t n = ::write(fd_, queue_.data() + start_, std::min(kAtOnce, queue_.size() - start_));
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (n < 0) {
-      broken_ = true;
+      error_ = errno;
       queue_.clear();
       start_ = 0;
       return;

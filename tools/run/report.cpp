@@ -11,6 +11,8 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/process_state.hpp"
 #include "topology/cgroup.hpp"
 
 namespace shoal::run {
@@ -46,12 +48,7 @@ std::int64_t machine_kills() { return counter("/proc/vmstat", "oom_kill"); }
 
 }  // namespace
 
-void say(const std::string& text) { say_raw("shoalrun: " + text); }
-
-void say_raw(const std::string& text) {
-  const std::string line = text + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-}
+void say(const std::string& text) { print_raw_line("shoalrun: " + text); }
 
 std::string signal_text(int signal) {
   const char* name = ::sigdescr_np(signal);
@@ -84,12 +81,9 @@ std::optional<int> ended_status(int process) {
   // The number in /proc, which may be that of another pid namespace than ours.
   const auto pid = counter("/proc/self/fdinfo/" + std::to_string(process), "Pid:");
   if (pid <= 0) return std::nullopt;
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  const size_t close = line.rfind(')');
-  if (close == std::string::npos || line.compare(close + 1, 2, " Z") != 0) return std::nullopt;
-  std::istringstream fields(line.substr(close + 2));
+  const std::string stat = stat_from_state(static_cast<int>(pid));
+  if (!stat.starts_with('Z')) return std::nullopt;
+  std::istringstream fields(stat);
   std::string field;
   for (int number = 3; number <= 52; ++number)
     if (!(fields >> field)) return std::nullopt;

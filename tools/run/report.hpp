@@ -11,8 +11,6 @@ namespace shoal::run {
 
 /// Writes "shoalrun: text\n" to stderr in one system call.
 void say(const std::string& text);
-/// The same without the name.
-void say_raw(const std::string& text);
 
 /// "signal 9 (Killed)"
 std::string signal_text(int signal);
@@ -21,8 +19,8 @@ std::string end_text(int wait_status);
 /// What a shell would make of it: 128 + the signal, or the exit status.
 int end_code(int wait_status);
 std::string host_name();
-/// The wait status of a process that has ended and is not ours to wait for, by its pidfd; nothing when the kernel does not
-/// tell (before Linux 6.15 it does only until the parent has asked).
+/// The wait status of a process that has ended and is not ours to wait for, by its pidfd; nothing when the kernel does
+/// not tell (before Linux 6.15 it does only until the parent has asked).
 std::optional<int> ended_status(int process);
 /// The name of a process, by its number in /proc.
 std::string process_name(pid_t pid);

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/options.hpp"
 
 namespace shoal::run {
 namespace {
@@ -52,7 +53,8 @@ std::string find_program(const std::string& name, int& status) {
   std::string denied;
   for (size_t start = 0; start <= path.size();) {
     const size_t end = std::min(path.find(':', start), path.size());
-    const std::string folder = path.substr(start, end - start), candidate = (folder.empty() ? "." : folder) + "/" + name;
+    const std::string folder = path.substr(start, end - start),
+                      candidate = (folder.empty() ? "." : folder) + "/" + name;
     error = executable(candidate);
     if (error == 0) return candidate;
     if (error == EACCES && denied.empty()) denied = candidate;
@@ -77,7 +79,7 @@ UniqueFd move_up(UniqueFd fd) {
   return moved >= 0 ? UniqueFd(moved) : std::move(fd);
 }
 
-Spawner::Spawner(const Settings& settings, std::string program, const sigset_t& signals, const rlimit& files)
+Spawner::Spawner(const Settings& settings, int total, std::string program, const sigset_t& signals, const rlimit& files)
     : settings_(settings), program_(std::move(program)), signals_(signals), files_(files) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -93,17 +95,16 @@ Spawner::Spawner(const Settings& settings, std::string program, const sigset_t& 
     const std::string name = variable_name(*entry);
     const bool replaced = std::any_of(settings_.environment.begin(), settings_.environment.end(),
                                       [&](const auto& given) { return given.first == name; });
-    const bool ours = name == "SHOAL_PE" || name == "SHOAL_NPES" || name == "SHOAL_STORE_FD" || name == "SHOAL_LIFE_FD" ||
-                      name == "SHOAL_STATUS_FD";
-    if (!replaced && !ours) environment_.emplace_back(*entry);
+    if (!replaced && !is_launcher_variable(name)) environment_.emplace_back(*entry);
   }
   for (size_t i = 0; i < settings_.environment.size(); ++i) {
     const std::string& name = settings_.environment[i].first;
-    const bool given_again = std::any_of(settings_.environment.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                         settings_.environment.end(), [&](const auto& later) { return later.first == name; });
+    const bool given_again =
+        std::any_of(settings_.environment.begin() + static_cast<std::ptrdiff_t>(i) + 1, settings_.environment.end(),
+                    [&](const auto& later) { return later.first == name; });
     if (!given_again) environment_.push_back(name + "=" + settings_.environment[i].second);
   }
-  environment_.push_back(strf("SHOAL_NPES=%d", settings_.npes));
+  environment_.push_back(strf("SHOAL_NPES=%d", total));
 
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw_errno("pipe2");
@@ -111,9 +112,11 @@ Spawner::Spawner(const Settings& settings, std::string program, const sigset_t& 
   failure_writer_.reset(ends[1]);
 }
 
-pid_t Spawner::start(int pe, const Wiring& wiring) {
-  const std::string own[] = {strf("SHOAL_PE=%d", pe), strf("SHOAL_STORE_FD=%d", wiring.store_fd),
-                             strf("SHOAL_LIFE_FD=%d", wiring.life_fd), strf("SHOAL_STATUS_FD=%d", wiring.status_fd)};
+pid_t Spawner::start(int pe, int number, const Wiring& wiring) {
+  std::vector<std::string> own = {strf("SHOAL_PE=%d", number), strf("SHOAL_STORE_FD=%d", wiring.store_fd),
+                                  strf("SHOAL_LIFE_FD=%d", wiring.life_fd),
+                                  strf("SHOAL_STATUS_FD=%d", wiring.status_fd)};
+  if (wiring.secret_fd >= 0) own.push_back(strf("SHOAL_SECRET_FD=%d", wiring.secret_fd));
   std::vector<char*> environment;
   for (const std::string& entry : environment_) environment.push_back(const_cast<char*>(entry.c_str()));
   for (const std::string& entry : own) environment.push_back(const_cast<char*>(entry.c_str()));
@@ -140,7 +143,7 @@ void Spawner::become(int pe, const Wiring& wiring, const std::vector<char*>& env
   const int streams[] = {wiring.in, wiring.out, wiring.err};
   for (int i = 0; i < 3; ++i)
     if (streams[i] >= 0) ::dup2(streams[i], i);
-  for (const int fd : {wiring.store_fd, wiring.life_fd, wiring.status_fd}) ::fcntl(fd, F_SETFD, 0);
+  for (const int fd : {wiring.store_fd, wiring.life_fd, wiring.status_fd, wiring.secret_fd}) ::fcntl(fd, F_SETFD, 0);
   ::setrlimit(RLIMIT_NOFILE, &files_);
   ::sigprocmask(SIG_UNBLOCK, &signals_, nullptr);
 

@@ -18,7 +18,7 @@ std::string find_program(const std::string& name, int& status);
 
 /// What a PE is started with; a descriptor of -1 is left as it is.
 struct Wiring {
-  int store_fd, life_fd, status_fd;
+  int store_fd, life_fd, status_fd, secret_fd;
   int in = -1, out = -1, err = -1;
 };
 
@@ -29,11 +29,15 @@ struct ExecFailure {
 
 class Spawner final {
  public:
-  /// `program` is a path; `signals` are unblocked in the PEs, `files` is their limit of descriptors.
-  Spawner(const Settings& settings, std::string program, const sigset_t& signals, const rlimit& files);
-  /// Starts PE `pe` in a process group of its own, to be killed when this thread ends. @throws Error{system}
-  pid_t start(int pe, const Wiring& wiring);
-  /// An ExecFailure can be read here for each PE that did not come to execute; nobody writes here any more once all have.
+  /// For a job of `total` PEs. `program` is a path; `signals` are unblocked in the PEs, `files` is their limit of
+  /// descriptors.
+  Spawner(const Settings& settings, int total, std::string program, const sigset_t& signals, const rlimit& files);
+  /// Starts this launcher's PE `pe`, the job's PE `number`, in a process group of its own, to be killed when this
+  /// thread ends.
+  /// @throws Error{system}
+  pid_t start(int pe, int number, const Wiring& wiring);
+  /// An ExecFailure can be read here for each PE that did not come to execute; nobody writes here any more once all
+  /// have.
   int failures() const { return failures_.get(); }
   /// To be called when all are started.
   void close_writer() { failure_writer_.reset(); }

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""torch.distributed's collectives and DDP steps by the backend "shoal" and by Gloo, side by side in one run.
+
+    shoalrun -n 2 python3 bench/torch_collectives.py [--quick]
+
+Each line: the median of many calls, in microseconds, by each backend in turn, and how many times Shoal is as fast. "heap": the
+tensors are on the symmetric heap.
+"""
+import argparse
+import statistics
+import time
+
+import torch
+import torch.distributed as dist
+
+import shoal.torch
+
+SIZES = [4_000, 400_000, 4_000_000, 40_000_000]
+
+
+def measure(action, group, rounds):
+    """Median seconds of a call; all ranks begin together."""
+    for _ in range(3):
+        action(group)
+    times = []
+    for _ in range(rounds):
+        dist.barrier()
+        began = time.perf_counter()
+        action(group)
+        times.append(time.perf_counter() - began)
+    slowest = torch.tensor([statistics.median(times)])
+    dist.all_reduce(slowest, dist.ReduceOp.MAX)
+    return slowest.item()
+
+
+def compare(name, action, gloo, rounds, heap_action=None):
+    """One line of the table."""
+    ours = measure(action, None, rounds)
+    try:
+        theirs = measure(action, gloo, rounds)
+    except RuntimeError:  # of all ranks alike: an old Gloo has no such operation
+        if dist.get_rank() == 0:
+            print(f"{name:28} {ours * 1e6:12.1f} {'-':>12}", flush=True)
+        return
+    heap = measure(heap_action, None, rounds) if heap_action else None
+    if dist.get_rank() == 0:
+        extra = f"{heap * 1e6:12.1f} {theirs / heap:7.1f}" if heap else ""
+        print(f"{name:28} {ours * 1e6:12.1f} {theirs * 1e6:12.1f} {theirs / ours:7.1f} {extra}", flush=True)
+
+
+def collectives(gloo, sizes):
+    """Every collective at every size."""
+    n = dist.get_world_size()
+    for size in sizes:
+        rounds = max(7, min(200, 20_000_000 // size))
+        x = torch.randn(size // 4)
+        heap = shoal.torch.zeros(size // 4)
+        compare(f"all_reduce {size}", lambda g: dist.all_reduce(x, group=g), gloo, rounds, lambda g: dist.all_reduce(heap, group=g))
+        del heap
+        part = torch.randn(size // 4 // n)
+        parts = [torch.empty_like(part) for _ in range(n)]
+        whole = torch.ones(part.numel() * n)
+        other = torch.ones_like(whole)
+        compare(f"broadcast {size}", lambda g: dist.broadcast(x, 0, group=g), gloo, rounds)
+        compare(f"reduce {size}", lambda g: dist.reduce(x, 0, group=g), gloo, rounds)
+        compare(f"all_gather {size}", lambda g: dist.all_gather(parts, part, group=g), gloo, rounds)
+        compare(f"all_gather_into_tensor {size}", lambda g: dist.all_gather_into_tensor(whole, part, group=g), gloo, rounds)
+        root = dist.get_rank() == 0
+        compare(f"gather {size}", lambda g: dist.gather(part, parts if root else None, 0, group=g), gloo, rounds)
+        compare(f"scatter {size}", lambda g: dist.scatter(part, parts if root else None, 0, group=g), gloo, rounds)
+        compare(f"all_to_all_single {size}", lambda g: dist.all_to_all_single(other, whole, group=g), gloo, rounds)
+        compare(f"reduce_scatter_tensor {size}", lambda g: dist.reduce_scatter_tensor(part, whole, group=g), gloo, rounds)
+    compare("barrier", lambda g: dist.barrier(group=g), gloo, 200)
+
+
+def ddp(gloo, quick):
+    """A training step of models of several sizes."""
+    for width in (32, 256, 1024) if quick else (32, 256, 1024, 2048):
+        times = []
+        for group in (None, gloo):
+            torch.manual_seed(1)
+            layers = torch.nn.Sequential(*[m for _ in range(4) for m in (torch.nn.Linear(width, width), torch.nn.ReLU())])
+            model = torch.nn.parallel.DistributedDataParallel(layers, process_group=group)
+            optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+            x = torch.randn(16, width)
+
+            def step(_group, model=model, optimizer=optimizer, x=x):
+                optimizer.zero_grad()
+                model(x).square().mean().backward()
+                optimizer.step()
+
+            times.append(measure(step, None, 10 if width > 1000 else 40))
+        if dist.get_rank() == 0:
+            print(f"{'DDP step, 4 layers of ' + str(width):28} {times[0] * 1e6:12.1f} {times[1] * 1e6:12.1f} {times[1] / times[0]:7.1f}", flush=True)
+
+
+def main():
+    """The program."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer sizes")
+    quick = parser.parse_args().quick
+    torch.set_num_threads(1)
+    dist.init_process_group("shoal")
+    gloo = dist.new_group(backend="gloo")
+    if dist.get_rank() == 0:
+        print(f"PyTorch {torch.__version__}, {dist.get_world_size()} PEs, times in us, sizes in bytes")
+        print(f"{'':28} {'shoal':>12} {'gloo':>12} {'ratio':>7} {'shoal, heap':>12} {'ratio':>7}", flush=True)
+    collectives(gloo, SIZES[::3] if quick else SIZES)
+    ddp(gloo, quick)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The seam between the kernel API and a device: prim/cpu.hpp and prim/cuda.hpp hold the only code that differs.
+///
+/// A device is its Handle (what a Core wraps) and these functions, all called by every lane of a core alike:
+///
+///   attach(view), me, n_pes, index, cores       who is it
+///   lane, lanes, converge, share(value)         the lanes of a core (one on the cpu); all meet; lane 0's value for all
+///   reach(address, bytes, pe, call, argument)   where a peer's memory is mapped; null: by rdma only; fails for what isn't symmetric
+///   check_local                                 fails for what overruns the memory it begins in
+///   copy, copy_strided                          done when it returns, seen by others after a fence
+///   load, store, update, compare_swap           single words: acquire, release, and sequentially consistent
+///   full_fence, ring(pe), ring_all              order; wake who sleeps
+///   wait(site, done)                            until `done()`
+///   submit, drain, move, update_far             engines: queue a transfer, wait for all of them; through the transports
+///   meet(first, count)                          cores of this launch
+///   fail                                        ends the job, naming kernel, core, call and argument
+#pragma once
+
+#if defined(__CUDA_ARCH__)
+#include "prim/cuda.hpp"
+#else
+#include "prim/cpu.hpp"
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A GPU as a device: a core is a thread block, its lanes are the threads, its scratch is shared memory. What prim.hpp says of each
+/// function holds. Peers are reached by mapping only; a kernel's transfers are the block's own copies, whatever the engine asked for
+/// (streams use the copy engine).
+#pragma once
+
+#include <cuda/atomic>
+
+#include <cstdio>
+
+#include "../transfer.hpp"
+#include "cuda_launch.hpp"
+
+namespace shoal::device {
+
+/// Transfers are complete when they return.
+class TransferEvent {
+ public:
+  __host__ __device__ bool done() const noexcept { return true; }
+  __host__ __device__ void add() noexcept {}
+};
+
+namespace prim {
+
+using Handle = const DeviceView*;
+
+__device__ inline std::size_t& scratch_used(Handle) noexcept {
+  __shared__ std::size_t used;
+  return used;
+}
+__device__ inline Handle attach(const DeviceView& view) noexcept {
+  if (threadIdx.x == 0) scratch_used(&view) = 0;
+  __syncthreads();
+  return &view;
+}
+__device__ inline int me(Handle core) noexcept { return core->me; }
+__device__ inline int n_pes(Handle core) noexcept { return core->n_pes; }
+__device__ inline int index(Handle) noexcept { return static_cast<int>(blockIdx.x); }
+__device__ inline int cores(Handle) noexcept { return static_cast<int>(gridDim.x); }
+__device__ inline int lane(Handle) noexcept { return static_cast<int>(threadIdx.x); }
+__device__ inline int lanes(Handle) noexcept { return static_cast<int>(blockDim.x); }
+__device__ inline void converge(Handle) noexcept { __syncthreads(); }
+template <class T>
+__device__ T share(Handle, T value) noexcept {
+  __shared__ T shared;
+  __syncthreads();
+  if (threadIdx.x == 0) shared = value;
+  __syncthreads();
+  return shared;
+}
+
+__device__ [[noreturn]] inline void fail(Handle core, const char* call, const char* argument, Fault fault, const void* address = nullptr,
+                                         std::size_t bytes = 0, int pe = -1, const char* text = "") noexcept {
+  const char* what = fault == Fault::pe ? "is out of range" : fault == Fault::foreign ? "is not symmetric memory"
+                   : fault == Fault::overrun ? "runs past the end of its memory" : fault == Fault::misaligned ? "is misaligned"
+                   : fault == Fault::unreachable ? "cannot be reached by this engine" : fault == Fault::scratch ? "is more scratch than there is" : text;
+  if (threadIdx.x == 0)
+    printf("shoal: PE %d: core %d: %s: %s: %p (%llu bytes, PE %d) %s\n", core->me, static_cast<int>(blockIdx.x), call, argument, address,
+           static_cast<unsigned long long>(bytes), pe, what);
+  __trap();
+  __builtin_unreachable();
+}
+
+__device__ inline bool holds(const SegmentView& segment, std::uintptr_t address, std::size_t bytes) noexcept {
+  const std::uintptr_t offset = address - segment.base;
+  return offset < segment.bytes && bytes <= segment.bytes - offset;
+}
+__device__ inline char* reach(Handle core, const void* address, std::size_t bytes, int pe, const char* call, const char* argument) noexcept {
+  if (pe < 0 || pe >= core->n_pes) fail(core, call, "pe", Fault::pe, nullptr, 0, pe);
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (bytes != 0 && !holds(core->heap, at, bytes))
+    fail(core, call, argument, holds(core->heap, at, 1) ? Fault::overrun : Fault::foreign, address, bytes, pe);
+  return core->heap.peers[pe] + (at - core->heap.base);
+}
+__device__ inline bool symmetric(Handle core, const void* address, std::size_t bytes) noexcept {
+  return holds(core->heap, reinterpret_cast<std::uintptr_t>(address), bytes);
+}
+__device__ inline void check_local(Handle core, const void* address, std::size_t bytes, const char* call, const char* argument) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (at - core->heap.base < core->heap.bytes && bytes > core->heap.bytes - (at - core->heap.base))
+    fail(core, call, argument, Fault::overrun, address, bytes, core->me);
+}
+
+__device__ inline char* scratch(Handle) noexcept {
+  extern __shared__ __align__(64) char shoal_scratch[];
+  return shoal_scratch;
+}
+__device__ inline std::size_t scratch_bytes(Handle) noexcept {
+  unsigned bytes;
+  asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+  return bytes;
+}
+__device__ inline bool in_scratch(Handle core, const void* address, std::size_t bytes) noexcept {
+  return holds({reinterpret_cast<std::uintptr_t>(scratch(core)), scratch_bytes(core), nullptr}, reinterpret_cast<std::uintptr_t>(address), bytes);
+}
+
+__device__ inline void copy(Handle, void* to, const void* from, std::size_t bytes) noexcept {
+  auto* d = static_cast<char*>(to);
+  const auto* s = static_cast<const char*>(from);
+  std::size_t done = 0;
+  if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16 == 0) {
+    for (std::size_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) reinterpret_cast<uint4*>(d)[i] = reinterpret_cast<const uint4*>(s)[i];
+    done = bytes / 16 * 16;
+  }
+  for (std::size_t i = done + threadIdx.x; i < bytes; i += blockDim.x) d[i] = s[i];
+  __syncthreads();
+}
+__device__ inline void copy_strided(Handle, char* to, const char* from, std::ptrdiff_t to_stride, std::ptrdiff_t from_stride, std::size_t bytes,
+                                    std::size_t blocks) noexcept {
+  for (std::size_t i = threadIdx.x; i < bytes * blocks; i += blockDim.x) {
+    const auto block = static_cast<std::ptrdiff_t>(i / bytes);
+    to[block * to_stride + static_cast<std::ptrdiff_t>(i % bytes)] = from[block * from_stride + static_cast<std::ptrdiff_t>(i % bytes)];
+  }
+  __syncthreads();
+}
+
+template <class T>
+using Word = cuda::atomic_ref<T, cuda::thread_scope_system>;
+template <class T>
+__device__ void store(Handle, T* word, T value) noexcept {
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    Word<T>(*word).store(value, cuda::memory_order_release);
+  } else {
+    __threadfence_system();
+    *const_cast<volatile T*>(word) = value;
+  }
+}
+template <class T>
+__device__ T load(Handle, const T* word) noexcept {
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    return Word<T>(*const_cast<T*>(word)).load(cuda::memory_order_acquire);
+  } else {
+    const T value = *const_cast<const volatile T*>(word);
+    __threadfence_system();
+    return value;
+  }
+}
+template <class T>
+__device__ T update(Handle, Update what, T* word, T operand) noexcept {
+  Word<T> target(*word);
+  if constexpr (std::is_integral_v<T>) {
+    switch (what) {
+      case Update::bit_and: return target.fetch_and(operand);
+      case Update::bit_or: return target.fetch_or(operand);
+      case Update::bit_xor: return target.fetch_xor(operand);
+      default: break;
+    }
+  }
+  if (what == Update::fetch) return target.load();
+  return what == Update::add ? target.fetch_add(operand) : target.exchange(operand);
+}
+template <class T>
+__device__ T compare_swap(Handle, T* word, T expected, T value) noexcept {
+  Word<T>(*word).compare_exchange_strong(expected, value);
+  return expected;
+}
+__device__ inline void full_fence(Handle) noexcept { __threadfence_system(); }
+__device__ inline void ring(Handle, int) noexcept {}
+__device__ inline void ring_all(Handle) noexcept {}
+
+/// Each lane polls for itself: they meet afterwards.
+template <class Done>
+__device__ void wait(Handle, const Site&, Done done) noexcept {
+  while (!done()) __nanosleep(100);
+}
+
+__device__ inline bool delays(Handle) noexcept { return false; }
+__device__ inline std::size_t xdma_from(Handle) noexcept { return ~std::size_t{0}; }
+__device__ inline void move(Handle core, const Transfer& t) noexcept { fail(core, t.call, "pe", Fault::unreachable, nullptr, 0, t.pe); }
+__device__ inline void submit(Handle core, const Transfer& t) noexcept {
+  if (t.mapped == nullptr) fail(core, t.call, "pe", Fault::unreachable, nullptr, 0, t.pe);
+  char* to = t.is_put ? t.mapped : static_cast<char*>(t.to);
+  const char* from = t.is_put ? static_cast<const char*>(t.from) : t.mapped;
+  if (t.blocks == 1)
+    copy(core, to, from, t.bytes);
+  else
+    copy_strided(core, to, from, t.to_stride, t.from_stride, t.bytes, t.blocks);
+  if (t.signal == nullptr) return;
+  __threadfence_system();
+  __syncthreads();
+  auto* there = reinterpret_cast<std::uint64_t*>(reach(core, t.signal, sizeof *t.signal, t.pe, t.call, "signal"));
+  if (threadIdx.x == 0) update(core, t.signal_op == SignalOp::set ? Update::swap : Update::add, there, t.signal_value);
+}
+template <class T>
+__device__ T update_far(Handle core, Update, T*, T, T, int pe, const char* call) noexcept {
+  fail(core, call, "pe", Fault::unreachable, nullptr, 0, pe);
+}
+__device__ inline void drain(Handle) noexcept { __syncthreads(); }
+
+/// All blocks are resident: the launch is cooperative.
+__device__ inline void meet(Handle core, int first, int count) noexcept {
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && count > 1) {
+    CudaLaunch::Meeting& here = static_cast<CudaLaunch*>(core->state)->meetings[first];
+    cuda::atomic_ref<unsigned, cuda::thread_scope_device> arrived(here.arrived), epoch(here.epoch);
+    const unsigned now = epoch.load(cuda::memory_order_acquire);
+    if (arrived.fetch_add(1, cuda::memory_order_acq_rel) + 1 == static_cast<unsigned>(count)) {
+      arrived.store(0, cuda::memory_order_relaxed);
+      epoch.fetch_add(1, cuda::memory_order_release);
+    } else {
+      while (epoch.load(cuda::memory_order_acquire) == now) __nanosleep(50);
+    }
+  }
+  __syncthreads();
+}
+
+__device__ inline char* sync_words(Handle core, int pe) noexcept { return core->sync[pe]; }
+
+}  // namespace prim
+}  // namespace shoal::device

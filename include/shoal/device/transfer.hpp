@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the kernel API says to a device's prim: transfers, updates, waits, faults. Not for users.
+#pragma once
+
+#include "view.hpp"
+
+namespace shoal::device {
+
+class TransferEvent;
+
+/// Which side of a transfer is another PE's memory: its destination, or its source.
+enum class Direction : std::uint8_t { put, get };
+
+/// One copy by an engine. The remote side is a symmetric address of this PE's; `mapped` is where it is mapped here, or null.
+struct Transfer {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::size_t bytes = 0;              ///< of each block
+  std::size_t blocks = 1;
+  std::ptrdiff_t to_stride = 0;       ///< from block to block, in bytes
+  std::ptrdiff_t from_stride = 0;
+  int pe = 0;
+  bool is_put = true;
+  char* mapped = nullptr;
+  Engine engine = Engine::xdma;
+  const char* call = "";
+  std::uint64_t* signal = nullptr;    ///< symmetric; updated at `pe` when the data are there
+  std::uint64_t signal_value = 0;
+  SignalOp signal_op = SignalOp::set;
+  TransferEvent* event = nullptr;
+  bool keeps_source = false;          ///< the caller may reuse the source at once: the engine takes a copy
+};
+
+/// What is wrong with an argument.
+enum class Fault : std::uint8_t { pe, foreign, overrun, misaligned, unreachable, scratch, text };
+
+/// What an atomic does, where it must go through the library.
+enum class Update : std::uint8_t { add, bit_and, bit_or, bit_xor, swap, compare_swap, fetch };
+
+/// Where a kernel waits, for the table of what everyone waits for.
+struct Site {
+  const char* call;
+  const void* word;
+  std::int64_t value;
+  const TeamView* team = nullptr;  ///< waiting for its members
+  bool users = false;              ///< the word is the user's: any PE's put, atomic or signal may write it
+};
+
+}  // namespace shoal::device

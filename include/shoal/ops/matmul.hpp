@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Matrix products fused with the communication after or before them, tile by tile: matmul + all-reduce, matmul + reduce-scatter,
+/// all-gather + matmul. Each is an object that owns its workspace: made and destroyed by all PEs of the job together, run by a launch.
+///
+/// Engine::automatic reads peers' tiles in place where their memory is mapped, which is best where the cores do the moving anyway;
+/// Engine::xdma has the copy engine move them beside the computation.
+#pragma once
+
+#include <stdexcept>
+#include <vector>
+
+#include "../device/device.hpp"
+#include "multiply.hpp"
+
+namespace shoal::ops {
+
+/// What a core works on at a time.
+struct TileShape {
+  std::size_t rows = 128, columns = 128;
+};
+
+namespace detail {
+
+/// A tile of the result and where it lies.
+struct Tile {
+  std::size_t row = 0, column = 0, rows = 0, columns = 0;
+  bool empty() const noexcept { return rows == 0; }
+};
+
+/// Who puts which tile together, and when: in each round every member has one tile of its own, or none.
+struct Plan {
+  std::size_t rows = 0, columns = 0;
+  TileShape shape;
+  int members = 1;
+  bool scatter = false;  ///< member m owns the m-th part of the rows; else tiles are dealt out
+
+  std::size_t across() const noexcept { return (columns + shape.columns - 1) / shape.columns; }
+  std::size_t rows_of_part() const noexcept { return scatter ? rows / static_cast<std::size_t>(members) : rows; }
+  std::size_t tiles_of_part() const noexcept { return (rows_of_part() + shape.rows - 1) / shape.rows * across(); }
+  std::size_t rounds() const noexcept {
+    const auto n = static_cast<std::size_t>(members);
+    return scatter ? tiles_of_part() : (tiles_of_part() + n - 1) / n;
+  }
+  Tile tile(int member, std::size_t round) const noexcept {
+    const auto m = static_cast<std::size_t>(member);
+    const std::size_t index = scatter ? round : round * static_cast<std::size_t>(members) + m;
+    if (index >= tiles_of_part()) return {};
+    const std::size_t row = index / across() * shape.rows, column = index % across() * shape.columns;
+    return {row + (scatter ? m * rows_of_part() : 0), column, std::min(shape.rows, rows_of_part() - row), std::min(shape.columns, columns - column)};
+  }
+  std::size_t tile_elements() const noexcept { return shape.rows * shape.columns; }
+  std::size_t slot(int member, std::size_t round) const noexcept { return round * static_cast<std::size_t>(members) + static_cast<std::size_t>(member); }
+};
+
+template <class T>
+struct ReduceArguments {
+  Plan plan;
+  Matrix<T> c;
+  Matrix<const T> a, b;
+  T* partial;            ///< symmetric: this PE's product of each tile, packed
+  T* inbox;              ///< local: peers' tiles, brought by xdma; a slot for each core, lag and member
+  std::uint64_t* ready;  ///< symmetric: how many peers have their part of this member's tile of a round
+  std::uint64_t generation;
+  bool by_engine;
+};
+
+/// One core's walk through the rounds.
+template <class T>
+class PartialProducts {
+ public:
+  PartialProducts(const device::Core& core, const device::TeamView& team, const ReduceArguments<T>& arguments)
+      : core_(core), team_(team), x_(arguments), by_engine_(arguments.by_engine) {
+    // What cannot be read in place must be brought.
+    for (int member = 0; member < team.size; ++member) by_engine_ = by_engine_ || engine_to(member) == device::Engine::rdma;
+  }
+
+  void run() {
+    core_.barrier(team_);  // everyone's c and workspace may be written
+    const auto step = static_cast<std::size_t>(core_.count());
+    // Fetching lags a round behind computing and putting together another: the peers' parts are there by then.
+    const std::size_t lag = by_engine_ ? 2 : 1;
+    const auto first = static_cast<std::size_t>(core_.id());
+    std::size_t turn = 0;
+    for (std::size_t round = first; round < x_.plan.rounds(); round += step, ++turn) {
+      compute(round);
+      if (by_engine_ && turn >= 1) fetch(round - step, turn - 1);
+      if (turn >= lag) combine(round - lag * step, turn - lag);
+    }
+    if (by_engine_ && turn >= 1) fetch(first + (turn - 1) * step, turn - 1);
+    for (std::size_t at = turn - std::min(lag, turn); at < turn; ++at) combine(first + at * step, at);
+    core_.barrier(team_);
+  }
+
+ private:
+  device::Engine engine_to(int member) const noexcept {
+    return device::prim::sync_words(core_.handle(), team_.world[member]) == nullptr ? device::Engine::rdma : device::Engine::xdma;
+  }
+  T* partial(int member, std::size_t round) const noexcept { return x_.partial + x_.plan.slot(member, round) * x_.plan.tile_elements(); }
+  T* inbox(std::size_t turn, int member) const noexcept {
+    const std::size_t slot = (static_cast<std::size_t>(core_.id()) * 2 + turn % 2) * static_cast<std::size_t>(team_.size) + static_cast<std::size_t>(member);
+    return x_.inbox + slot * x_.plan.tile_elements();
+  }
+
+  /// This PE's part of every member's tile, the others' first.
+  void compute(std::size_t round) {
+    for (int k = 1; k <= team_.size; ++k) {
+      const int member = (team_.rank + k) % team_.size;
+      const Tile tile = x_.plan.tile(member, round);
+      if (tile.empty()) continue;
+      multiply(core_, Matrix<T>{partial(member, round), tile.rows, tile.columns, tile.columns},
+               x_.a.block(tile.row, 0, tile.rows, x_.a.columns), x_.b.block(0, tile.column, x_.b.rows, tile.columns));
+      if (member == team_.rank) continue;
+      core_.fence();
+      core_.signal(x_.ready + round, 1, device::SignalOp::add, team_.world[member]);
+    }
+  }
+  void await(std::size_t round) {
+    core_.wait_until(x_.ready + round, device::Cmp::ge, x_.generation * static_cast<std::uint64_t>(team_.size - 1));
+  }
+  void fetch(std::size_t round, std::size_t turn) {
+    const Tile tile = x_.plan.tile(team_.rank, round);
+    if (tile.empty()) return;
+    await(round);
+    for (int member = 0; member < team_.size; ++member)
+      if (member != team_.rank)
+        core_.get_nbi(inbox(turn, member), partial(team_.rank, round), tile.rows * tile.columns, team_.world[member], engine_to(member),
+                      &arrived_[turn % 2]);
+  }
+  /// Adds up the members' parts of this member's tile and hands the result out.
+  void combine(std::size_t round, std::size_t turn) {
+    using A = device::Accumulator<T>;
+    const Tile tile = x_.plan.tile(team_.rank, round);
+    if (tile.empty()) return;
+    if (by_engine_) core_.wait(arrived_[turn % 2]);
+    else await(round);
+    const std::size_t n = tile.rows * tile.columns, mark = core_.scratch_mark();
+    const std::size_t strip = std::min<std::size_t>(n, 2048);
+    auto* sum = core_.scratch<typename A::type>(strip);
+    T* result = partial(team_.rank, round);
+    for (std::size_t begin = 0; begin < n; begin += strip) {
+      const std::size_t count = std::min(strip, n - begin);
+      for (int member = 0; member < team_.size; ++member) {
+        const T* from = part_of(member, round, turn) + begin;
+        if (member == 0)
+          for (std::size_t i = 0; i < count; ++i) sum[i] = A::widen(from[i]);
+        else
+          for (std::size_t i = 0; i < count; ++i) sum[i] += A::widen(from[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i) result[begin + i] = A::narrow(sum[i]);
+    }
+    core_.release_scratch(mark);
+    hand_out(tile, result);
+  }
+  const T* part_of(int member, std::size_t round, std::size_t turn) {
+    if (member == team_.rank) return partial(team_.rank, round);
+    if (by_engine_) return inbox(turn, member);
+    const T* own = partial(team_.rank, round);
+    return reinterpret_cast<const T*>(device::prim::reach(core_.handle(), own, x_.plan.tile_elements() * sizeof(T), team_.world[member], "matmul", "partial"));
+  }
+  void hand_out(const Tile& tile, const T* result) {
+    const auto width = static_cast<std::ptrdiff_t>(tile.columns), stride = static_cast<std::ptrdiff_t>(x_.c.stride);
+    if (x_.plan.scatter) {  // c is this member's part alone
+      const std::size_t row = tile.row - static_cast<std::size_t>(team_.rank) * x_.plan.rows_of_part();
+      for (std::size_t i = 0; i < tile.rows; ++i) std::copy_n(result + i * tile.columns, tile.columns, x_.c.row(row + i) + tile.column);
+      return;
+    }
+    T* const place = x_.c.row(tile.row) + tile.column;
+    for (int k = 0; k < team_.size; ++k) {
+      const int member = (team_.rank + k) % team_.size;
+      if (by_engine_ && k != 0)
+        core_.put_2d_nbi(place, result, stride, width, tile.columns, tile.rows, team_.world[member], engine_to(member));
+      else
+        core_.put_2d(place, result, stride, width, tile.columns, tile.rows, team_.world[member]);
+    }
+  }
+
+  device::Core core_;
+  device::TeamView team_;
+  const ReduceArguments<T>& x_;
+  bool by_engine_;
+  device::TransferEvent arrived_[2];
+};
+
+template <class T>
+SHOAL_KERNEL void matmul_reduce(device::DeviceView view, device::TeamView team, ReduceArguments<T> arguments) {
+  PartialProducts<T>(device::Core(view), team, arguments).run();
+}
+
+/// Symmetric device memory with an end.
+template <class T>
+class Workspace {
+ public:
+  Workspace(const Device& on, std::size_t n) : device_(on), data_(on.allocate<T>(n)) {
+    if (data_ == nullptr) throw std::bad_alloc();
+  }
+  ~Workspace() { device_.free(data_); }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  T* get() const noexcept { return data_; }
+
+ private:
+  Device device_;
+  T* data_;
+};
+
+/// What matmul + all-reduce and matmul + reduce-scatter have in common.
+template <class T>
+class MatmulReduce {
+ public:
+  MatmulReduce(const Device& device, const device::TeamView& team, const Plan& plan, int cores)
+      : team_(team), plan_(plan), cores_(cores), partial_(device, plan.rounds() * static_cast<std::size_t>(team.size) * plan.tile_elements()),
+        inbox_(device, static_cast<std::size_t>(cores) * 2 * static_cast<std::size_t>(team.size) * plan.tile_elements()),
+        ready_(device, plan.rounds()) {
+    std::fill_n(ready_.get(), plan.rounds(), std::uint64_t{0});
+    shmem_barrier_all();
+  }
+  void launch(const Stream& stream, const Matrix<T>& c, const Matrix<const T>& a, const Matrix<const T>& b, device::Engine engine) {
+    const std::size_t c_rows = plan_.scatter ? plan_.rows_of_part() : plan_.rows;
+    if (a.rows != plan_.rows || b.columns != plan_.columns || a.columns != b.rows || c.rows != c_rows || c.columns != plan_.columns)
+      throw std::invalid_argument("shoal::ops: the matrices don't have the sizes that the operator was made for");
+    shoal::launch(matmul_reduce<T>, cores_, stream, team_,
+                  ReduceArguments<T>{plan_, c, a, b, partial_.get(), inbox_.get(), ready_.get(), ++generation_, engine == device::Engine::xdma});
+  }
+
+ private:
+  device::TeamView team_;
+  Plan plan_;
+  int cores_;
+  Workspace<T> partial_, inbox_;
+  Workspace<std::uint64_t> ready_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace detail
+
+/// c on all members = the sum over the members of a * b: each has a part of the inner dimension. a is rows x k, b is k x columns, any
+/// memory; c is rows x columns, symmetric.
+template <class T>
+class MatmulAllReduce {
+ public:
+  MatmulAllReduce(const Device& device, const device::TeamView& team, std::size_t rows, std::size_t columns, int cores, TileShape shape = {})
+      : reduce_(device, team, {rows, columns, shape, team.size, false}, cores) {}
+  /// Throws std::invalid_argument for matrices of other sizes. All members launch; c is complete when the kernel is.
+  void launch(const Stream& stream, const Matrix<T>& c, const Matrix<const T>& a, const Matrix<const T>& b,
+              device::Engine engine = device::Engine::automatic) {
+    reduce_.launch(stream, c, a, b, engine);
+  }
+
+ private:
+  detail::MatmulReduce<T> reduce_;
+};
+
+/// c on member m = the m-th part of the rows of that sum: rows / members x columns, any memory.
+template <class T>
+class MatmulReduceScatter {
+ public:
+  /// Throws std::invalid_argument unless the rows can be shared out evenly.
+  MatmulReduceScatter(const Device& device, const device::TeamView& team, std::size_t rows, std::size_t columns, int cores, TileShape shape = {})
+      : reduce_(device, team, {even(rows, team), columns, shape, team.size, true}, cores) {}
+  void launch(const Stream& stream, const Matrix<T>& c, const Matrix<const T>& a, const Matrix<const T>& b,
+              device::Engine engine = device::Engine::automatic) {
+    reduce_.launch(stream, c, a, b, engine);
+  }
+
+ private:
+  static std::size_t even(std::size_t rows, const device::TeamView& team) {
+    if (rows % static_cast<std::size_t>(team.size) != 0)
+      throw std::invalid_argument("shoal::ops: the rows can't be shared out evenly over the members");
+    return rows;
+  }
+  detail::MatmulReduce<T> reduce_;
+};
+
+namespace detail {
+
+template <class T>
+struct GatherArguments {
+  Matrix<T> c;
+  Matrix<const T> a, b;
+  T* gathered;
+  std::size_t tile_rows;
+  bool by_engine;
+};
+
+template <class T>
+SHOAL_KERNEL void gather_matmul(device::DeviceView view, device::TeamView team, GatherArguments<T> x) {
+  const device::Core core(view);
+  core.barrier(team);  // everyone's a is there
+  const auto engine_to = [&](int member) {
+    return device::prim::sync_words(core.handle(), team.world[member]) == nullptr ? device::Engine::rdma : device::Engine::xdma;
+  };
+  for (int member = 0; member < team.size; ++member) x.by_engine = x.by_engine || engine_to(member) == device::Engine::rdma;
+  const std::size_t part = x.a.rows, width = x.a.columns, per_part = (part + x.tile_rows - 1) / x.tile_rows;
+  const auto step = static_cast<std::size_t>(core.count()), first = static_cast<std::size_t>(core.id());
+  const std::size_t all = per_part * static_cast<std::size_t>(team.size);
+  constexpr std::size_t kAhead = 4;  // tiles that are under way
+  device::TransferEvent arrived[kAhead];
+  // Tile `index` in the order of this PE: its own rows first, then those of the members after it.
+  const auto member_of = [&](std::size_t index) { return static_cast<int>((static_cast<std::size_t>(team.rank) + index / per_part) % static_cast<std::size_t>(team.size)); };
+  const auto rows_at = [&](std::size_t index) { return std::min(x.tile_rows, part - index % per_part * x.tile_rows); };
+  const auto place = [&](std::size_t index) { return (static_cast<std::size_t>(member_of(index)) * part + index % per_part * x.tile_rows) * width; };
+  const auto fetch = [&](std::size_t turn) {
+    const std::size_t index = first + turn * step;
+    if (!x.by_engine || index >= all || member_of(index) == team.rank) return;
+    core.get_nbi(x.gathered + place(index), const_cast<T*>(x.a.data) + index % per_part * x.tile_rows * width, rows_at(index) * width,
+                 team.world[member_of(index)], engine_to(member_of(index)), &arrived[turn % kAhead]);
+  };
+  for (std::size_t turn = 0; turn < kAhead; ++turn) fetch(turn);
+  for (std::size_t turn = 0, index = first; index < all; ++turn, index += step) {
+    const int member = member_of(index);
+    const T* rows = x.a.data + index % per_part * x.tile_rows * width;
+    if (member != team.rank && x.by_engine) {
+      core.wait(arrived[turn % kAhead]);
+      rows = x.gathered + place(index);
+    } else if (member != team.rank) {
+      rows = reinterpret_cast<const T*>(device::prim::reach(core.handle(), rows, rows_at(index) * width * sizeof(T), team.world[member], "matmul", "a"));
+    }
+    const Matrix<T> c = x.c.block(static_cast<std::size_t>(member) * part + index % per_part * x.tile_rows, 0, rows_at(index), x.c.columns);
+    // Columns in pieces: what a core holds of c in its scratch is limited.
+    for (std::size_t column = 0; column < c.columns; column += 128) {
+      const std::size_t n = std::is_same_v<typename device::Accumulator<T>::type, T> ? c.columns : std::min<std::size_t>(128, c.columns - column);
+      multiply(core, c.block(0, column, c.rows, n), Matrix<const T>{rows, rows_at(index), width, width}, x.b.block(0, column, x.b.rows, n));
+      if (n == c.columns) break;
+    }
+    fetch(turn + kAhead);
+  }
+  core.barrier(team);  // nobody reads a any more
+}
+
+}  // namespace detail
+
+/// c = the members' a, one above the other, times b: each has a part of the rows. a is rows / members x k, symmetric, with nothing
+/// between its rows; b is k x columns and c is rows x columns, any memory.
+template <class T>
+class AllGatherMatmul {
+ public:
+  AllGatherMatmul(const Device& device, const device::TeamView& team, std::size_t rows_of_part, std::size_t inner, int cores, std::size_t tile_rows = 64)
+      : team_(team), rows_(rows_of_part), inner_(inner), cores_(cores), tile_rows_(tile_rows),
+        gathered_(device, static_cast<std::size_t>(team.size) * rows_of_part * inner) {}
+  void launch(const Stream& stream, const Matrix<T>& c, const Matrix<const T>& a, const Matrix<const T>& b,
+              device::Engine engine = device::Engine::automatic) const {
+    if (a.rows != rows_ || a.columns != inner_ || a.stride != inner_ || b.rows != inner_ || c.columns != b.columns ||
+        c.rows != rows_ * static_cast<std::size_t>(team_.size))
+      throw std::invalid_argument("shoal::ops: the matrices don't have the sizes that the operator was made for");
+    shoal::launch(detail::gather_matmul<T>, cores_, stream, team_,
+                  detail::GatherArguments<T>{c, a, b, gathered_.get(), tile_rows_, engine == device::Engine::xdma});
+  }
+
+ private:
+  device::TeamView team_;
+  std::size_t rows_, inner_;
+  int cores_;
+  std::size_t tile_rows_;
+  detail::Workspace<T> gathered_;
+};
+
+}  // namespace shoal::ops

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime.hpp"
+
+#include <shmemx.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "channels.hpp"
+#include "group.hpp"
+
+namespace shoal::python {
+namespace {
+
+constexpr std::size_t kIds = 4096;  // arrays beyond these are given back only by free()
+
+std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+/// Whole pages of the heap with what they hold, for arrays that outlive it.
+struct Kept {
+  std::uintptr_t base;
+  std::vector<char> contents;
+};
+
+std::vector<Kept> keep(const std::vector<Live>& live) {
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> ranges;
+  for (const Live& one : live) {
+    if (one.owner == nullptr || one.bytes == 0) continue;
+    const std::uintptr_t page = page_bytes();
+    const std::uintptr_t begin = one.base / page * page, end = (one.base + one.bytes + page - 1) / page * page;
+    if (!ranges.empty() && begin <= ranges.back().second) ranges.back().second = std::max(ranges.back().second, end);
+    else ranges.emplace_back(begin, end);
+  }
+  std::vector<Kept> kept;
+  for (const auto& [begin, end] : ranges)
+    kept.push_back({begin, std::vector<char>(reinterpret_cast<const char*>(begin), reinterpret_cast<const char*>(end))});
+  return kept;
+}
+
+/// Puts private memory where the heap was: NumPy arrays can't be told that theirs is gone.
+void put_back(const std::vector<Kept>& kept) {
+  for (const Kept& one : kept) {
+    void* at = reinterpret_cast<void*>(one.base);
+    void* got = ::mmap(at, one.contents.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != at) throw std::runtime_error("finalize: the addresses of arrays that are still in use were taken by another thread's memory: free arrays, or drop them, before finalize");
+    std::memcpy(at, one.contents.data(), one.contents.size());
+  }
+}
+
+}  // namespace
+
+int Pool::take() {
+  for (int i = 0; i < kSlots; ++i)
+    if ((taken >> i & 1) == 0) {
+      taken |= std::uint64_t{1} << i;
+      return i;
+    }
+  throw std::runtime_error("this PE is in " + std::to_string(kSlots) + " teams and process groups already: destroy some");
+}
+
+Runtime& Runtime::instance() {
+  static Runtime* const runtime = new Runtime;
+  return *runtime;
+}
+
+void Runtime::init(int thread_level) {
+  if (running()) {
+    ++inits_;
+    return;
+  }
+  int provided = 0;
+  if (shmem_init_thread(thread_level, &provided) != 0) throw std::runtime_error("init: the library could not start; the line on stderr says why");
+  me_ = shmem_my_pe();
+  n_pes_ = shmem_n_pes();
+  ++epoch_;
+  inits_ = 1;
+  make_pool();
+  channels_ = std::make_shared<Channels>(pool_, n_pes_, me_);
+  std::vector<int> pes(static_cast<std::size_t>(n_pes_)), slots(static_cast<std::size_t>(n_pes_), 0);
+  for (int i = 0; i < n_pes_; ++i) pes[static_cast<std::size_t>(i)] = i;
+  clear_slot(pool_, pool_.take(), n_pes_);
+  shmem_barrier_all();
+  world_ = std::make_shared<Group>(pool_, std::move(pes), std::move(slots), "the world");
+}
+
+void Runtime::make_pool() {
+  const std::size_t heap = shmemx_heap_size(SHMEMX_HEAP_DEFAULT);
+  pool_ = Pool{};
+  pool_.channel_bytes = (Channels::area_bytes(n_pes_) + 4095) / 4096 * 4096;
+  pool_.slot_bytes = std::clamp<std::size_t>(heap / 8 / Pool::kSlots / 4096 * 4096, 16384, Pool::kMostSlotBytes);
+  pool_.base = static_cast<char*>(shmem_align(4096, pool_.channel_bytes + Pool::kSlots * pool_.slot_bytes));
+  if (pool_.base == nullptr) {
+    shmem_finalize();
+    ++epoch_;
+    throw std::runtime_error("init: a heap of " + std::to_string(heap) + " bytes has no room for the work area: set SHMEM_SYMMETRIC_SIZE to 64m or more");
+  }
+  mapped_.assign(static_cast<std::size_t>(n_pes_), false);
+  long neighbours = 0;
+  for (int pe = 0; pe < n_pes_; ++pe) {
+    mapped_[static_cast<std::size_t>(pe)] = shmem_ptr(pool_.base, pe) != nullptr;
+    neighbours += mapped_[static_cast<std::size_t>(pe)];
+  }
+  crowded_ = neighbours > ::sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void Runtime::finalize() {
+  if (!running() || --inits_ > 0) return;
+  world_.reset();
+  channels_.reset();
+  const std::vector<Kept> kept = keep(live_);
+  live_.clear();
+  ids_.clear();
+  ++epoch_;
+  shmem_finalize();
+  put_back(kept);
+}
+
+void Runtime::require(const char* call) const {
+  if (running()) return;
+  throw std::runtime_error(std::string(call) + (epoch_ == 0 ? ": called before shoal.init()" : ": called after shoal.finalize()") + ": call shoal.init() first");
+}
+
+void Runtime::check_pe(const char* call, int pe, int n) {
+  if (pe < 0 || pe >= n)
+    throw std::out_of_range(std::string(call) + ": PE " + std::to_string(pe) + " is out of range: there are PEs 0 to " + std::to_string(n - 1));
+}
+
+const Live* Runtime::find(const void* address) const noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  auto after = std::upper_bound(live_.begin(), live_.end(), at, [](std::uintptr_t a, const Live& live) { return a < live.base; });
+  if (after == live_.begin()) return nullptr;
+  --after;
+  return at - after->base < after->bytes ? &*after : nullptr;
+}
+
+Block* Runtime::allocate(std::size_t bytes, std::size_t alignment, int type, const std::vector<std::int64_t>& shape) {
+  Description mine;
+  mine.kind = Kind::allocate;
+  mine.type = static_cast<std::uint8_t>(type);
+  mine.count = std::max<std::size_t>(bytes, 1);
+  mine.dimensions = static_cast<std::uint32_t>(std::min<std::size_t>(shape.size(), Description::kMostDimensions));
+  std::copy_n(shape.begin(), mine.dimensions, mine.shape);
+  std::vector<std::uint64_t> dropped(kIds / 64);
+  for (const Live& one : live_)
+    if (one.owner == nullptr && static_cast<std::size_t>(one.id) < kIds) dropped[static_cast<std::size_t>(one.id) / 64] |= std::uint64_t{1} << one.id % 64;
+  for (const auto& theirs : world_->share(mine, std::as_bytes(std::span(dropped))))
+    for (std::size_t i = 0; i < dropped.size() && (i + 1) * 8 <= theirs.size(); ++i) {
+      std::uint64_t word;
+      std::memcpy(&word, theirs.data() + i * 8, 8);
+      dropped[i] &= word;
+    }
+  reclaim(dropped);
+  void* data = shmem_align(std::max<std::size_t>(alignment, 64), std::max<std::size_t>(bytes, 1));
+  if (data == nullptr) throw std::bad_alloc();
+  const auto id = static_cast<int>(std::find(ids_.begin(), ids_.end(), false) - ids_.begin());
+  if (static_cast<std::size_t>(id) == ids_.size()) ids_.push_back(true);
+  ids_[static_cast<std::size_t>(id)] = true;
+  auto* block = new Block(data, bytes, id, epoch_);
+  const Live live{reinterpret_cast<std::uintptr_t>(data), std::max<std::size_t>(bytes, 1), id, block};
+  live_.insert(std::upper_bound(live_.begin(), live_.end(), live, [](const Live& a, const Live& b) { return a.base < b.base; }), live);
+  return block;
+}
+
+void Runtime::reclaim(const std::vector<std::uint64_t>& dropped_everywhere) {
+  for (std::size_t id = 0; id < kIds; ++id)
+    if ((dropped_everywhere[id / 64] >> id % 64 & 1) != 0) erase(static_cast<int>(id));
+}
+
+/// Collective.
+void Runtime::erase(int id) noexcept {
+  const auto found = std::find_if(live_.begin(), live_.end(), [&](const Live& one) { return one.id == id; });
+  void* data = reinterpret_cast<void*>(found->base);
+  live_.erase(found);
+  ids_[static_cast<std::size_t>(id)] = false;
+  shmem_free(data);
+}
+
+void Runtime::free(Block& block) {
+  if (block.epoch() != epoch_ || find(block.data()) == nullptr) throw std::runtime_error("free: the array is not on the heap: freed already, or of an earlier init");
+  Description mine;
+  mine.kind = Kind::free;
+  mine.root = block.id();
+  world_->share(mine, {});
+  erase(block.id());
+}
+
+void Runtime::dropped(const Block& block) noexcept {
+  if (block.epoch() != epoch_) return;
+  for (Live& one : live_)
+    if (one.owner == &block) one.owner = nullptr;
+}
+
+}  // namespace shoal::python

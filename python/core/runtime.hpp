@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's state as this process sees it: whether it runs, what lives on the symmetric heap, and the memory that groups
+// and point-to-point messages work in. All of it is changed with the interpreter's lock held.
+#pragma once
+#include <shmem.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shoal::python {
+
+class Block;
+class Group;
+class Channels;
+
+/// Where, in the symmetric heap, groups and channels have their inboxes. The same layout on all PEs.
+struct Pool {
+  static constexpr int kSlots = 64;           ///< groups that a PE can be in at a time
+  static constexpr std::size_t kMostSlotBytes = std::size_t{2} << 20;
+
+  char* base = nullptr;          ///< also the anchor that other heap addresses are told relative to
+  std::size_t slot_bytes = 0;
+  std::size_t channel_bytes = 0; ///< before the slots
+  std::uint64_t taken = 0;       ///< bit i: slot i is in use here
+
+  char* slot(int i) const noexcept { return base + channel_bytes + static_cast<std::size_t>(i) * slot_bytes; }
+  /// @throws std::runtime_error when this PE is in too many groups
+  int take();
+  void give_back(int slot) noexcept { taken &= ~(std::uint64_t{1} << slot); }
+};
+
+/// One symmetric allocation.
+struct Live {
+  std::uintptr_t base;
+  std::size_t bytes;
+  int id;
+  Block* owner;  ///< null once nothing in this process refers to it
+};
+
+class Runtime final {
+ public:
+  /// The only one; never destroyed, since exit handlers may still ask it.
+  static Runtime& instance();
+
+  bool running() const noexcept { return epoch_ % 2 == 1; }
+  /// Odd while the library runs; a new number each time.
+  std::uint64_t epoch() const noexcept { return epoch_; }
+  int me() const noexcept { return me_; }
+  int n_pes() const noexcept { return n_pes_; }
+  /// Whether PEs of this machine outnumber its processors.
+  bool crowded() const noexcept { return crowded_; }
+  /// Whether this PE loads and stores that one's memory: a transfer then waits for nobody.
+  bool mapped(int pe) const noexcept { return mapped_[static_cast<std::size_t>(pe)]; }
+  Pool& pool() noexcept { return pool_; }
+  const std::shared_ptr<Group>& world() const noexcept { return world_; }
+  const std::shared_ptr<Channels>& channels() const noexcept { return channels_; }
+
+  /// Collective. @throws std::runtime_error
+  void init(int thread_level);
+  void finalize();
+
+  /// @throws std::runtime_error between finalize and init
+  void require(const char* call) const;
+  /// @throws std::out_of_range for a PE that isn't one of `n`
+  static void check_pe(const char* call, int pe, int n);
+
+  /// The allocation that holds `address`, or null.
+  const Live* find(const void* address) const noexcept;
+  /// Collective: equal arguments on all PEs, or a std::invalid_argument that names who differs; memory that all PEs have
+  /// dropped is given back first. @throws std::bad_alloc on all PEs alike
+  Block* allocate(std::size_t bytes, std::size_t alignment, int type, const std::vector<std::int64_t>& shape);
+  /// Collective. @throws std::invalid_argument when PEs free different arrays
+  void free(Block& block);
+  /// What remains of a block's life when Python drops it.
+  void dropped(const Block& block) noexcept;
+
+ private:
+  void make_pool();
+  void reclaim(const std::vector<std::uint64_t>& dropped_everywhere);
+  void erase(int id) noexcept;
+
+  std::uint64_t epoch_ = 0;
+  int me_ = -1, n_pes_ = 0, inits_ = 0;
+  bool crowded_ = false;
+  std::vector<bool> mapped_;
+  Pool pool_;
+  std::shared_ptr<Group> world_;
+  std::shared_ptr<Channels> channels_;
+  std::vector<Live> live_;          // by address
+  std::vector<bool> ids_;           // in use
+};
+
+/// The memory of one symmetric array, as a Python object that shows it by the buffer protocol. Dropping it only notes that
+/// this PE needs it no more: giving memory back is collective.
+class Block final {
+ public:
+  Block(void* data, std::size_t bytes, int id, std::uint64_t epoch) noexcept : data_(data), bytes_(bytes), id_(id), epoch_(epoch) {}
+  ~Block() { Runtime::instance().dropped(*this); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  void* data() const noexcept { return data_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+  int id() const noexcept { return id_; }
+  std::uint64_t epoch() const noexcept { return epoch_; }
+
+ private:
+  void* data_;
+  std::size_t bytes_;
+  int id_;
+  std::uint64_t epoch_;
+};
+
+}  // namespace shoal::python

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Symmetric arrays: NumPy arrays whose memory lies on the symmetric heap."""
+from __future__ import annotations
+
+from typing import Any, Iterable, Union
+
+import numpy as np
+
+from . import _core
+
+Shape = Union[int, Iterable[int]]
+
+# By NumPy's type number: the numbers of core/types.hpp. The rest moves as bytes, without arithmetic.
+_TYPES = {np.dtype(name): number for number, name in enumerate(
+    ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "longdouble", "complex64",
+     "complex128", "float16", None, "bool")) if name is not None}
+BFLOAT16 = 14  # NumPy has no such type: only tensors do
+BYTES = 16
+
+
+def type_number(dtype: np.dtype) -> int:
+    """The number by which the library knows elements of `dtype`."""
+    return _TYPES.get(dtype, BYTES)
+
+
+class Array(np.ndarray):
+    """A symmetric array: each PE has one of the same shape and dtype. Here it is a NumPy array; `x.on(pe)` is another PE's.
+
+    Made by :func:`zeros` and its like. Slices are symmetric arrays, too; results of arithmetic are plain NumPy arrays, of this
+    PE alone. The memory goes back to the heap by :func:`free`, or, when all PEs have dropped the array, with a later
+    allocation: no destructor waits for other PEs. After :func:`finalize` an array that is still in use holds what it held, in
+    memory of this PE alone.
+    """
+
+    def on(self, pe: int, context: Any = None) -> "_core.Remote":
+        """PE `pe`'s copy of this array (`pe` counted in the context's team; without one, in the world).
+
+        ``x.on(3)[7, 12] = 5.0`` is a put, ``v = x.on(3)[2:10:2]`` a get; any index of numbers and slices, or one integer
+        or boolean array for the first axis. A put is complete there after :func:`quiet` or :func:`barrier`; a get
+        when it returns. A single number arrives as a Python number, more as a NumPy array of this array's dtype.
+
+        Raises IndexError if `pe` is out of range, ValueError if this array isn't on the heap, RuntimeError after finalize.
+        """
+        return _core.Remote(self, pe, context)
+
+    def mapped(self, pe: int) -> "np.ndarray | None":
+        """PE `pe`'s copy as a NumPy array for plain loads and stores, where this PE can map it; else None.
+
+        Order them by :func:`fence`, :func:`quiet` or a barrier. Valid until the array is freed.
+        """
+        _core.require("mapped")
+        _core.check_pe("mapped", pe, _core.n_pes())
+        address = _core.mapped(self.ctypes.data, pe)
+        if address == 0:
+            return None
+        low, high = np.lib.array_utils.byte_bounds(self) if hasattr(np.lib, "array_utils") else np.byte_bounds(self)
+        start = address - (self.ctypes.data - low)
+        memory = np.frombuffer(_core.view(start, max(high - low, 1)), np.uint8)
+        return np.ndarray(self.shape, self.dtype, memory, self.ctypes.data - low, self.strides)
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        # What arithmetic gives is on no heap, unless it was told to write into an array that is.
+        if array is self or isinstance(array, Array) and is_symmetric(array):
+            return array
+        plain = array.view(np.ndarray)
+        return plain[()] if plain.ndim == 0 else plain
+
+    def __reduce__(self) -> Any:
+        return np.asarray(self).copy().__reduce__()  # a pickle holds the contents: a heap is for one job
+
+    def __deepcopy__(self, memo: Any) -> np.ndarray:
+        return np.array(self)
+
+    def copy(self, order: str = "C") -> np.ndarray:  # type: ignore[override]
+        """A plain NumPy array with the same contents."""
+        return np.array(self, order=order)  # type: ignore[call-overload]
+
+
+def is_symmetric(array: Any) -> bool:
+    """Whether `array` (a NumPy array or a CPU tensor) lies on the symmetric heap of the job that runs."""
+    address = array.ctypes.data if isinstance(array, np.ndarray) else array.data_ptr()
+    return bool(_core.is_symmetric(address))
+
+
+def _shape_of(shape: Shape) -> tuple[int, ...]:
+    sizes = (int(shape),) if np.ndim(shape) == 0 else tuple(int(n) for n in shape)  # type: ignore[union-attr, arg-type]
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"shape {sizes}: no size may be negative")
+    return sizes
+
+
+def empty(shape: Shape, dtype: Any = "float64", *, align: int = 64) -> Array:
+    """A symmetric array with whatever the memory holds.
+
+    Collective: all PEs call with the same `shape` (a number or a sequence of them) and `dtype` (anything NumPy takes, but
+    no object types). `align` is a power of two, in bytes, from 64 to 2 MiB.
+
+    Raises ValueError on all PEs, with both shapes, when they differ; MemoryError on all when the heap is exhausted
+    (SHMEM_SYMMETRIC_SIZE makes it larger); TypeError for object types; RuntimeError before init.
+    """
+    _core.require("empty")
+    kind = np.dtype(dtype)
+    if kind.hasobject:
+        raise TypeError(f"dtype {kind}: Python objects can't live on the symmetric heap; numbers and structures of them can")
+    if align < 64 or align > 2 << 20 or align & (align - 1):
+        raise ValueError(f"align={align}: must be a power of two from 64 to 2 MiB")
+    sizes = _shape_of(shape)
+    count = 1
+    for size in sizes:
+        count *= size
+    number = type_number(kind)
+    described = list(sizes) if number != BYTES else [*sizes, kind.itemsize]
+    try:
+        block = _core.allocate(count * kind.itemsize, align, number, described)
+    except MemoryError:
+        raise MemoryError(f"no room for {count * kind.itemsize} bytes in the symmetric heap ({_core.heap_used()} of {_core.heap_size()} "
+                          "bytes are in use): SHMEM_SYMMETRIC_SIZE makes it larger, shoal.free() gives arrays back") from None
+    return Array(sizes, kind, block)
+
+
+def zeros(shape: Shape, dtype: Any = "float64", *, align: int = 64) -> Array:
+    """As :func:`empty`, filled with zeros on all PEs when it returns."""
+    result = empty(shape, dtype, align=align)
+    if result.nbytes:
+        np.frombuffer(result.base, np.uint8)[:] = 0  # not result[...] = 0: a text's zero isn't "0"
+    _core.sync_all()  # nobody may put into what isn't cleared yet
+    return result
+
+
+def ones(shape: Shape, dtype: Any = "float64", *, align: int = 64) -> Array:
+    """As :func:`empty`, filled with ones on all PEs when it returns."""
+    return full(shape, 1, dtype, align=align)
+
+
+def full(shape: Shape, value: Any, dtype: Any = None, *, align: int = 64) -> Array:
+    """As :func:`empty`, each PE's copy filled with its `value` when it returns; without `dtype`, that of `value`."""
+    result = empty(shape, np.asarray(value).dtype if dtype is None else dtype, align=align)
+    result[...] = value
+    _core.sync_all()  # nobody may put into what isn't filled yet
+    return result
+
+
+def array(values: Any, dtype: Any = None, *, align: int = 64) -> Array:
+    """A symmetric array with this PE's `values` (anything NumPy or DLPack takes): shape and dtype as on all other PEs."""
+    source = as_numpy(values, "array")
+    return full(source.shape, source, source.dtype if dtype is None else dtype, align=align)
+
+
+def free(array: Array) -> None:
+    """Gives a symmetric array's memory back now. Collective, with the same array on all PEs.
+
+    Raises ValueError on all PEs when they free different arrays, or for a slice; RuntimeError when it was freed before.
+    """
+    _core.require("free")
+    block = array.base
+    if not isinstance(block, _core.Block):
+        raise ValueError("free: needs the array that shoal.zeros or its like returned, not a slice of it or a copy")
+    _core.free(block)
+
+
+def as_numpy(data: Any, call: str) -> np.ndarray:
+    """`data` as a NumPy array, without a copy where it is one, a CPU tensor or a buffer."""
+    if isinstance(data, np.ndarray):
+        return data
+    device = getattr(data, "device", None)
+    if device is not None and getattr(device, "type", "cpu") != "cpu":
+        raise ValueError(f"{call}: the tensor is on {device}, but the symmetric heap is in host memory: move it by .cpu()")
+    if hasattr(data, "detach"):  # a tensor: NumPy 1 takes DLPack for reading only
+        return data.detach().numpy()
+    if hasattr(data, "__dlpack__"):
+        return np.from_dlpack(data)
+    result = np.asarray(data)
+    if result.dtype.hasobject:
+        raise TypeError(f"{call}: {type(data).__name__} is no array of numbers")
+    return result

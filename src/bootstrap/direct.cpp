@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bootstrap/direct.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/quiet_signals.hpp"
+#include "bootstrap/monitor.hpp"
+#include "bootstrap/rendezvous_server.hpp"
+#include "bootstrap/uplink.hpp"
+
+namespace shoal {
+namespace {
+
+using store::Bytes;
+using store::Frame;
+using store::Type;
+
+constexpr std::uint64_t kSayAfterNs = 5'000'000'000;  // when the user may wonder what it waits for
+constexpr std::uint64_t kAbortNs = 2'000'000'000;     // for the others to hear of an abort
+constexpr std::uint64_t kLockNs = 200'000'000;        // for another thread inside a request
+constexpr std::uint64_t kPartNs = 4'000'000'000;      // for the holder to tell everyone of the end
+
+/// An event that a poll can wait for.
+class Bell final {
+ public:
+  Bell() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (!fd_) throw_errno("eventfd");
+  }
+  int fd() const { return fd_.get(); }
+  void ring() const {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t n = ::write(fd_.get(), &one, sizeof one);
+  }
+  void hush() const {
+    std::uint64_t count;
+    [[maybe_unused]] const ssize_t n = ::read(fd_.get(), &count, sizeof count);
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+/// A thread that takes no signals, since they are the program's, save the one that holds it while static data move: it
+/// runs then.
+std::thread quiet_thread(std::function<void()> body) {
+  const QuietSignals quiet(true);
+  return std::thread(std::move(body));
+}
+
+/// The meeting, held by a thread of this PE.
+class Holder final {
+ public:
+  Holder(UniqueFd listener, RendezvousServer::Setup setup, UniqueFd own)
+      : server_(std::move(listener), std::move(setup)) {
+    server_.adopt(std::move(own));
+    thread_ = quiet_thread([this] { run(); });
+  }
+  /// Ends it, done or not.
+  ~Holder() {
+    stop_.store(true, std::memory_order_release);
+    bell_.ring();
+    thread_.join();
+  }
+  /// Whether everyone has been told what there was to tell.
+  bool over() const { return over_.load(std::memory_order_acquire); }
+  void abandon() { thread_.detach(); }
+
+ private:
+  void run() {
+    while (!stop_.load(std::memory_order_acquire) && !server_.over()) {
+      pollfd fds[] = {{server_.fd(), POLLIN, 0}, {bell_.fd(), POLLIN, 0}};
+      ::poll(fds, 2, server_.wait_ms());
+      server_.progress();
+      for (const std::string& note : server_.take_notes()) print_line(-1, note);
+    }
+    over_.store(true, std::memory_order_release);
+  }
+  RendezvousServer server_;
+  Bell bell_;
+  std::atomic<bool> stop_{false}, over_{false};
+  std::thread thread_;
+};
+
+class DirectBootstrap final : public Bootstrap {
+ public:
+  explicit DirectBootstrap(DirectSetup setup);
+  ~DirectBootstrap() override;
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const Secret* secret() const override { return secret_ ? &*secret_ : nullptr; }
+  Gathered allgather(std::span<const std::byte> mine) override;
+  void barrier() override { request(Type::barrier, {}, Type::released); }
+  void leave() override;
+  void watch() override;
+  void exiting(int status) noexcept override;
+  [[noreturn]] void abort(int status, const std::string& why) override;
+
+ private:
+  void meet(std::uint64_t by_ns);
+  void derive_secret(const DirectSetup& setup);
+  void check_still_ours() const;
+  Frame request(Type type, std::span<const std::byte> payload, Type answer);
+  void pump(int wait_ms);
+  void take_all();
+  void run_monitor();
+  void stop_monitor();
+  bool prints_for_host() const;
+  [[noreturn]] void end_process(int status, const std::string& line);
+
+  const int rank_, size_;
+  const pid_t owner_ = ::getpid();
+  const std::string tag_;
+  std::unique_ptr<TlsContext> tls_;
+  std::unique_ptr<Holder> holder_;
+  std::optional<Secret> secret_;
+
+  std::mutex mutex_;  // what follows belongs to whoever holds it
+  std::condition_variable answered_;
+  std::unique_ptr<Uplink> uplink_;
+  std::optional<Frame> answer_;
+  bool left_ = false;
+
+  Bell bell_;  // tells the monitor to look again
+  std::atomic<bool> stop_{false};
+  std::thread monitor_;
+};
+
+DirectBootstrap::DirectBootstrap(DirectSetup setup) : rank_(setup.rank), size_(setup.size), tag_(setup.tag) {
+  if (!setup.at.local()) tls_ = setup.credentials.context(TlsPurpose::store);
+  const std::uint64_t by_ns = now_ns() + static_cast<std::uint64_t>(setup.within_s) * 1'000'000'000;
+  Uplink::Setup up{.at = setup.at,
+                   .addresses = setup.addresses,
+                   .tls = tls_.get(),
+                   .tag = tag_,
+                   .connect_by_ns = by_ns,
+                   .silence_s = setup.silence_s};
+  up.join.members = static_cast<std::uint32_t>(size_);
+  up.join.member = static_cast<std::uint32_t>(rank_);
+  up.join.pes = 1;
+  if (setup.holds) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) throw_errno("socketpair");
+    UniqueFd theirs(ends[0]), ours(ends[1]);
+    UniqueFd listener = setup.listener ? std::move(setup.listener) : listen_at(setup.at);
+    holder_ = std::make_unique<Holder>(std::move(listener),
+                                       RendezvousServer::Setup{.kind = RendezvousServer::Kind::pes,
+                                                               .members = size_,
+                                                               .tag = tag_,
+                                                               .tls = tls_.get(),
+                                                               .join_by_ns = by_ns,
+                                                               .silence_s = setup.silence_s},
+                                       std::move(theirs));
+    uplink_ = std::make_unique<Uplink>(std::move(ours), std::move(up));
+  } else {
+    uplink_ = std::make_unique<Uplink>(std::move(up));
+  }
+  meet(by_ns);
+  derive_secret(setup);
+}
+
+void DirectBootstrap::meet(std::uint64_t by_ns) {
+  const std::uint64_t say_at = now_ns() + kSayAfterNs;
+  bool said = false;
+  while (uplink_->meeting() == nullptr) {
+    pump(100);
+    if (!uplink_->failure().empty() || now_ns() > by_ns + kPartNs) {
+      const std::string why = uplink_->failure();
+      // The others hear of it from the one who holds the meeting.
+      for (const std::uint64_t until = now_ns() + kPartNs; holder_ != nullptr && !holder_->over() && now_ns() < until;)
+        ::poll(nullptr, 0, 5);
+      throw Error(Code::launcher, why.empty() ? "the other PEs did not come" : why);
+    }
+    if (said || now_ns() < say_at) continue;
+    said = true;
+    print_line(rank_, strf("waiting for %d other PEs%s", size_ - 1,
+                           uplink_->trouble().empty() ? "" : (" (" + uplink_->trouble() + ")").c_str()));
+  }
+}
+
+void DirectBootstrap::derive_secret(const DirectSetup& setup) {
+  std::string nonce;
+  for (const std::byte b : uplink_->meeting()->nonce) nonce += strf("%02x", static_cast<unsigned>(b));
+  if (setup.at.local()) {
+    // Only processes of this user on this machine have heard the nonce.
+    SecretBuffer bytes(Secret::kBytes);
+    std::copy_n(uplink_->meeting()->nonce.begin(), std::min(uplink_->meeting()->nonce.size(), Secret::kBytes),
+                bytes.bytes().begin());
+    secret_ = Secret::from_bytes(std::span<const std::byte, Secret::kBytes>(bytes.bytes())).derive("job");
+  } else if (setup.credentials.secret) {
+    secret_ = setup.credentials.secret->derive("job " + nonce);
+  }
+}
+
+DirectBootstrap::~DirectBootstrap() {
+  if (::getpid() != owner_) {  // a forked child has none of the threads
+    if (monitor_.joinable()) monitor_.detach();
+    if (holder_ != nullptr) {
+      holder_->abandon();
+      static_cast<void>(holder_.release());
+    }
+    static_cast<void>(uplink_.release());
+    return;
+  }
+  stop_monitor();
+  uplink_.reset();
+}
+
+void DirectBootstrap::check_still_ours() const {
+  if (::getpid() != owner_)
+    throw Error(Code::launcher,
+                strf("a forked child of PE %d is not a PE: only the process that joined the job can do this", rank_));
+}
+
+/// One turn of the connection, for whoever has the lock or is alone.
+void DirectBootstrap::pump(int wait_ms) {
+  pollfd fd{uplink_->fd(), uplink_->events(), 0};
+  const int due = uplink_->wait_ms();
+  ::poll(&fd, 1, due < 0 ? wait_ms : std::min(wait_ms, due));
+  uplink_->progress();
+}
+
+/// Takes what has come; ends the process when that is what it says.
+void DirectBootstrap::take_all() {
+  while (auto frame = uplink_->next()) {
+    if (frame->type != Type::end) {
+      answer_ = std::move(*frame);
+      answered_.notify_all();
+      continue;
+    }
+    std::string text;
+    const auto fixed = store::take_fixed<std::array<std::int32_t, 2>>(*frame, text);
+    uplink_->close();
+    end_process(fixed[0], fixed[1] != 0 ? text : "");
+  }
+  if (left_ || uplink_->failure().empty()) return;
+  const std::string line =
+      "the PE where the job meets is gone: " + uplink_->failure() + "; the other PEs have been ended";
+  end_process(1, prints_for_host() ? line : "");
+}
+
+/// Of the PEs on one host one prints what all have found out by themselves.
+bool DirectBootstrap::prints_for_host() const {
+  const auto& members = uplink_->meeting()->members;
+  const auto first = std::find_if(members.begin() + 1, members.end(), [&](const auto& one) {
+    return one.host == members[static_cast<std::size_t>(rank_)].host;
+  });
+  return first == members.end() || first - members.begin() == rank_;
+}
+
+Frame DirectBootstrap::request(Type type, std::span<const std::byte> payload, Type answer) {
+  check_still_ours();
+  std::unique_lock lock(mutex_);
+  uplink_->send(type, payload);
+  bell_.ring();
+  while (!answer_) {
+    if (monitor_.joinable()) {
+      answered_.wait(lock);
+    } else {
+      pump(1000);
+      take_all();
+    }
+  }
+  Frame frame = std::move(*answer_);
+  answer_.reset();
+  if (frame.type != answer)
+    throw Error(Code::launcher,
+                strf("malformed frame: %s was answered with %s", store::name_of(type), store::name_of(frame.type)));
+  return frame;
+}
+
+Gathered DirectBootstrap::allgather(std::span<const std::byte> mine) {
+  Frame answer = request(Type::allgather, store::join_parts({mine}, store::kMaxRequest), Type::gathered);
+  auto parts = store::split_parts(answer.payload, static_cast<std::size_t>(size_));
+  return {std::move(answer.payload), std::move(parts)};
+}
+
+void DirectBootstrap::watch() {
+  if (!monitor_.joinable()) monitor_ = quiet_thread([this] { run_monitor(); });
+}
+
+void DirectBootstrap::run_monitor() {
+  std::unique_lock lock(mutex_);
+  while (!stop_.load(std::memory_order_acquire)) {
+    pollfd fds[] = {{uplink_->fd(), uplink_->events(), 0}, {bell_.fd(), POLLIN, 0}};
+    const int wait = uplink_->wait_ms();
+    lock.unlock();
+    ::poll(fds, 2, wait);
+    lock.lock();
+    bell_.hush();
+    uplink_->progress();
+    take_all();
+  }
+}
+
+void DirectBootstrap::stop_monitor() {
+  if (!monitor_.joinable()) return;
+  stop_.store(true, std::memory_order_release);
+  bell_.ring();
+  monitor_.join();
+  stop_.store(false, std::memory_order_release);
+}
+
+void DirectBootstrap::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    left_ = true;  // before the answer: after it, others may go at once
+  }
+  request(Type::leave, {}, Type::goodbye);
+  stop_monitor();
+  uplink_->close();
+  for (const std::uint64_t until = now_ns() + kPartNs; holder_ != nullptr && !holder_->over() && now_ns() < until;)
+    ::poll(nullptr, 0, 1);
+  holder_.reset();
+}
+
+void DirectBootstrap::end_process(int status, const std::string& line) {
+  flush_stdio_briefly();
+  if (!line.empty()) print_raw_line(line.starts_with("shoal") ? line : "shoal: " + line);
+  for (const std::uint64_t until = now_ns() + kPartNs; holder_ != nullptr && !holder_->over() && now_ns() < until;)
+    ::poll(nullptr, 0, 5);
+  // Not _exit: whatever a tool hooks into it might wait for the very lock that the flush could not get.
+  ::syscall(SYS_exit_group, status & 0xff);
+  __builtin_unreachable();
+}
+
+/// The one who holds the meeting takes it along: there is nobody to tell.
+void DirectBootstrap::exiting(int status) noexcept {
+  if (::getpid() != owner_ || holder_ != nullptr) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || left_) return;
+  try {
+    uplink_->send_text(Type::exiting, status, "");
+    uplink_->progress();
+  } catch (const std::exception&) {
+    // Then the end of the connection tells that it ended, but not how.
+  }
+}
+
+void DirectBootstrap::abort(int status, const std::string& why) {
+  if (::getpid() != owner_) {
+    if (!why.empty()) print_raw_line(why);
+    ::_exit(status);
+  }
+  flush_stdio_briefly();
+  // Another thread may be inside a request, or this one, interrupted by a signal: try, but do not wait for ever.
+  std::unique_lock lock(mutex_, std::defer_lock);
+  for (const std::uint64_t until = now_ns() + kLockNs; !lock.try_lock() && now_ns() < until;) ::poll(nullptr, 0, 1);
+  if (lock.owns_lock()) {
+    uplink_->send_text(Type::abort, status, why);
+    // take_all ends this process, when its own end has come back: then everyone else's is on its way.
+    for (const std::uint64_t until = now_ns() + kAbortNs; now_ns() < until && uplink_->failure().empty();) {
+      pump(20);
+      take_all();
+    }
+  }
+  end_process(status, why);
+}
+
+}  // namespace
+
+std::unique_ptr<Bootstrap> make_direct_bootstrap(DirectSetup setup) {
+  return std::make_unique<DirectBootstrap>(std::move(setup));
+}
+
+}  // namespace shoal

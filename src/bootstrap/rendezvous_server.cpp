@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bootstrap/rendezvous_server.hpp"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+
+namespace shoal {
+
+using store::Bytes;
+using store::Frame;
+using store::Type;
+
+namespace {
+
+constexpr std::uint64_t kListener = 0;                 // the listener's number among the guests'
+constexpr std::uint64_t kGreetingNs = 10'000'000'000;  // for a stranger to say who it is
+constexpr std::uint64_t kPartingNs = 3'000'000'000;    // for everyone to hear of the end
+constexpr std::uint64_t kCheckNs = 1'000'000'000;      // between looks for silent machines, and for descriptors
+constexpr std::size_t kMostStrangers = 256;            // connections that have not said who they are
+constexpr int kMostNotes = 10;
+constexpr std::uint32_t kMostPes = 1u << 20;
+
+int ms_until(std::uint64_t then, std::uint64_t now) {
+  if (then == UINT64_MAX) return -1;
+  return then <= now ? 0 : static_cast<int>(std::min<std::uint64_t>((then - now) / 1'000'000 + 1, 1'000'000));
+}
+
+Bytes frame_of(Type type, std::span<const std::byte> payload) {
+  return store::make_frame(type, payload, store::kMaxReply);
+}
+
+}  // namespace
+
+struct RendezvousServer::Guest {
+  std::uint64_t id;
+  std::string address;
+  Link link;
+  std::uint64_t arrived_ns = now_ns();
+  bool trusted = false;  // needs no TLS
+  int member = -1;
+  std::uint32_t interest = 0;           // as epoll knows it
+  bool parting = false;                 // was told why it is turned away
+  std::optional<int> told_status = {};  // with which it said that it exits
+};
+
+RendezvousServer::RendezvousServer(UniqueFd listener, Setup setup)
+    : setup_(std::move(setup)),
+      listener_(std::move(listener)),
+      events_(::epoll_create1(EPOLL_CLOEXEC)),
+      members_(static_cast<std::size_t>(setup_.members)) {
+  if (!events_) throw_errno("epoll_create1");
+  epoll_event event{EPOLLIN, {}};
+  event.data.u64 = kListener;
+  if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, listener_.get(), &event) != 0) throw_errno("epoll_ctl");
+}
+
+RendezvousServer::~RendezvousServer() = default;
+
+void RendezvousServer::adopt(UniqueFd socket) { add(std::move(socket), nullptr, true); }
+
+int RendezvousServer::wait_ms() const {
+  const std::uint64_t now = now_ns();
+  if (phase_ == Phase::ending || phase_ == Phase::over) return ms_until(close_by_ns_, now);
+  const std::uint64_t look = guests_.empty() && accepts_ ? UINT64_MAX : checked_ns_ + kCheckNs;
+  return ms_until(phase_ == Phase::joining ? std::min(setup_.join_by_ns, look) : look, now);
+}
+
+void RendezvousServer::progress() {
+  std::array<epoll_event, 64> events;
+  for (int n; (n = ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0)) > 0;) {
+    for (int i = 0; i < n; ++i) {
+      const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
+      if (id == kListener) {
+        accept_all();
+      } else if (const auto found = guests_.find(id); found != guests_.end()) {
+        serve(*found->second);
+      }
+    }
+  }
+  check_time();
+}
+
+void RendezvousServer::accept_all() {
+  while (true) {
+    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!fd) {
+      // No descriptors left: who comes waits until some are, and the listener, readable all the time, must not keep
+      // this thread from everything else.
+      if (errno == EAGAIN) return;
+      checked_ns_ = now_ns();  // the next look is a while away
+      return watch_listener(false);
+    }
+    if (static_cast<std::size_t>(strangers_) >= kMostStrangers + members_.size()) continue;
+    watch_for_silence(fd.get(), setup_.silence_s);
+    add(std::move(fd), setup_.tls, false);
+  }
+}
+
+void RendezvousServer::watch_listener(bool on) {
+  accepts_ = on;
+  epoll_event event{on ? EPOLLIN : 0u, {}};
+  event.data.u64 = kListener;
+  ::epoll_ctl(events_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
+}
+
+void RendezvousServer::add(UniqueFd fd, const TlsContext* tls, bool trusted) {
+  if (!same_user(fd.get())) return;
+  try {
+    const std::uint64_t id = next_guest_++;
+    const std::string address = SocketAddress::peer_of(fd.get()).text();
+    auto guest = std::make_unique<Guest>(Guest{id, address, Link(std::move(fd), tls, Link::Side::accepting)});
+    guest->trusted = trusted;
+    guest->interest = EPOLLIN;
+    epoll_event event{EPOLLIN, {}};
+    event.data.u64 = id;
+    if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, guest->link.fd(), &event) != 0) return;
+    guests_.emplace(id, std::move(guest));
+    ++strangers_;
+  } catch (const std::exception&) {
+    // No memory for it: it sees its connection closed, and tries again.
+  }
+}
+
+void RendezvousServer::set_interest(Guest& guest) {
+  const short wanted = guest.link.events();
+  const std::uint32_t interest = ((wanted & POLLIN) != 0 ? EPOLLIN : 0u) | ((wanted & POLLOUT) != 0 ? EPOLLOUT : 0u);
+  if (interest == guest.interest) return;
+  guest.interest = interest;
+  epoll_event event{interest, {}};
+  event.data.u64 = guest.id;
+  ::epoll_ctl(events_.get(), EPOLL_CTL_MOD, guest.link.fd(), &event);
+}
+
+void RendezvousServer::serve(Guest& guest) {
+  guest.link.progress();
+  while (!guest.parting) {
+    const std::optional<Frame> frame = guest.link.next();
+    if (!frame) break;
+    try {
+      take(guest, *frame);
+    } catch (const std::exception& error) {
+      if (guest.member < 0)
+        refuse(guest, error.what());
+      else
+        end(1, text_of(guest.member) + " broke the rules of the meeting (" + error.what() + ")");
+    }
+  }
+  if (!guest.link.open() || (guest.parting && guest.link.drained())) return lose(guest);
+  set_interest(guest);
+}
+
+void RendezvousServer::take(Guest& guest, const Frame& frame) {
+  std::string text;
+  if (guest.member < 0 && !listener_) return guest.link.close("the job is over");
+  if (guest.member < 0 && frame.type != Type::join)
+    throw Error(Code::launcher, strf("malformed session: %s before join", store::name_of(frame.type)));
+  switch (frame.type) {
+    case Type::join: return join(guest, frame);
+    case Type::allgather:
+    case Type::barrier:
+    case Type::leave: return collect(guest, frame);
+    case Type::abort: {
+      const store::NumberedText reason = store::read_text(frame.payload);
+      return end(reason.number, reason.text);
+    }
+    case Type::exiting: guest.told_status = store::read_text(frame.payload).number; return;
+    case Type::done: return note_done(guest, store::read_text(frame.payload).number);
+    case Type::inquiry:
+      for (const Member& member : members_)
+        if (member.guest != nullptr && member.guest != &guest) {
+          member.guest->link.send(frame_of(Type::inquired, std::as_bytes(std::span(&guest.member, 1))));
+          set_interest(*member.guest);
+        }
+      return;
+    case Type::report: {
+      const auto asker = store::take_fixed<std::uint32_t>(frame, text);
+      if (asker >= members_.size() || members_[asker].guest == nullptr) return;
+      members_[asker].guest->link.send(
+          frame_of(Type::reported, store::with_text(static_cast<std::uint32_t>(guest.member), text)));
+      return set_interest(*members_[asker].guest);
+    }
+    default:
+      throw Error(Code::launcher, strf("malformed frame: type %u, length %zu", static_cast<unsigned>(frame.type),
+                                       frame.payload.size()));
+  }
+}
+
+void RendezvousServer::join(Guest& guest, const Frame& frame) {
+  if (guest.member >= 0) throw Error(Code::launcher, "malformed session: join for the second time");
+  std::string text;
+  const auto payload = store::take_fixed<store::JoinPayload>(frame, text);
+  const std::size_t newline = std::min(text.find('\n'), text.size());
+  const std::string objection_text = objection(guest, payload, text.substr(std::min(newline + 1, text.size())));
+  if (!objection_text.empty()) return refuse(guest, objection_text);
+  guest.member = static_cast<int>(payload.member);
+  guest.link.allow_all();
+  Member& member = at(guest.member);
+  member.guest = &guest;
+  member.host = text.substr(0, std::min<std::size_t>(newline, 255));
+  std::replace_if(
+      member.host.begin(), member.host.end(), [](char c) { return c <= ' ' || c > '~'; }, '?');
+  member.address = guest.trusted ? own_address() : SocketAddress::peer_of(guest.link.fd()).host_text();
+  member.pes = static_cast<int>(payload.pes);
+  pes_ += payload.pes;
+  --strangers_;
+  if (++joined_ == setup_.members) start();
+}
+
+/// Where others reach this machine: where it listens, or its first address if that is everywhere.
+std::string RendezvousServer::own_address() const {
+  const std::string listens_at = SocketAddress::local_of(listener_.get()).host_text();
+  if (listens_at != "::" && listens_at != "0.0.0.0") return listens_at;
+  const auto all = own_addresses(0, "");
+  return all.empty() ? "localhost" : all.front().host_text();
+}
+
+/// Why this one cannot join, or "".
+std::string RendezvousServer::objection(const Guest& guest, const store::JoinPayload& payload,
+                                        const std::string& tag) const {
+  const char* noun = setup_.kind == Kind::launchers ? "node" : "PE";
+  if (payload.magic != store::kMagic) return strf("malformed frame: join with mark %#x", payload.magic);
+  if (payload.version != store::kVersion)
+    return strf(
+        "it speaks version %u of the protocol, this job version %u: use one installation of Shoal for the whole job",
+        payload.version, store::kVersion);
+  if (tag != setup_.tag) return "it belongs to another job than the one that meets here: give each job its own port";
+  if (payload.members != members_.size())
+    return strf("it says that there are %u %ss, where the job meets it was said that there are %zu: %s",
+                payload.members, noun, members_.size(),
+                setup_.kind == Kind::launchers ? "give all the same --nnodes" : "give all the same number");
+  if (payload.member >= members_.size())
+    return strf("%s %u is out of range: there are %zu", noun, payload.member, members_.size());
+  const int member = static_cast<int>(payload.member);
+  if (phase_ != Phase::joining)
+    return strf(
+        "the job that meets here has all its %zu %ss already, and %s is one of them: give another job another port",
+        members_.size(), noun, text_of(member).c_str());
+  if (at(member).guest != nullptr)
+    return strf("%s has joined already: %s", text_of(member).c_str(),
+                setup_.kind == Kind::launchers ? "give each its own --node-rank" : "each must have its own number");
+  if (payload.pes == 0 || pes_ + payload.pes > kMostPes)
+    return strf("it brings %u PEs; a job has 1 to %u", payload.pes, kMostPes);
+  if (setup_.kind == Kind::pes && guest.link.tls() != nullptr) {
+    try {
+      guest.link.tls()->check_peer(member, "");
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+  return "";
+}
+
+void RendezvousServer::start() {
+  store::StartPayload payload{};
+  std::string text;
+  if (::getrandom(payload.nonce, sizeof payload.nonce, 0) != static_cast<ssize_t>(sizeof payload.nonce))
+    return end(1, "getrandom fails");
+  for (Member& member : members_) {
+    member.first = static_cast<int>(payload.total);
+    payload.total += static_cast<std::uint32_t>(member.pes);
+    text += strf("%d %d %s %s\n", member.first, member.pes, member.host.c_str(), member.address.c_str());
+  }
+  phase_ = Phase::running;
+  for (Member& member : members_) {
+    payload.first = static_cast<std::uint32_t>(member.first);
+    member.guest->link.send(frame_of(Type::start, store::with_text(payload, text)));
+    set_interest(*member.guest);
+  }
+}
+
+void RendezvousServer::collect(Guest& guest, Frame frame) {
+  Member& member = at(guest.member);
+  if (phase_ != Phase::running) return;
+  if (member.request || member.status || member.left)
+    throw Error(Code::launcher, strf("malformed session: %s out of turn", store::name_of(frame.type)));
+  if (asking_ == 0) asked_first_ = guest.member;
+  if (const Member& first = at(asked_first_); asking_ != 0 && first.request->type != frame.type)
+    return end(1,
+               strf("%s asks for %s while %s asks for %s: the PEs do not run the same program, or not the same version "
+                    "of the library",
+                    text_of(guest.member).c_str(), store::name_of(frame.type), text_of(asked_first_).c_str(),
+                    store::name_of(first.request->type)));
+  if (frame.type == Type::allgather) store::split_parts(frame.payload, static_cast<std::size_t>(member.pes));
+  member.request = std::move(frame);
+  if (++asking_ == setup_.members) return answer_all();
+  check_deserted();
+}
+
+/// All have asked, for the same thing.
+void RendezvousServer::answer_all() {
+  const Type asked = members_[0].request->type;
+  Bytes payload;
+  if (asked == Type::allgather) {
+    std::vector<std::span<const std::byte>> parts;
+    for (const Member& member : members_) {
+      const auto its = store::split_parts(member.request->payload, static_cast<std::size_t>(member.pes));
+      parts.insert(parts.end(), its.begin(), its.end());
+    }
+    try {
+      payload = store::join_parts(parts, store::kMaxReply);
+    } catch (const Error& error) {
+      return end(1, error.what());
+    }
+  }
+  for (Member& member : members_) member.request.reset();
+  asking_ = 0;
+  if (asked == Type::leave && setup_.kind == Kind::pes) {
+    for (Member& member : members_) member.left = true;
+    phase_ = Phase::over;
+    close_doors();
+  }
+  broadcast(asked == Type::allgather ? Type::gathered
+            : asked == Type::barrier ? Type::released
+                                     : Type::goodbye,
+            payload);
+}
+
+void RendezvousServer::note_done(Guest& guest, int status) {
+  if (!std::exchange(at(guest.member).status, status)) ++done_;
+  int largest = 0;
+  for (const Member& member : members_) {
+    if (!member.status) return check_deserted();
+    largest = std::max(largest, *member.status);
+  }
+  if (phase_ != Phase::running) return;
+  phase_ = Phase::over;
+  close_doors();
+  broadcast(Type::finished, std::as_bytes(std::span(&largest, 1)));
+}
+
+/// What some wait for will never come when others have ended.
+void RendezvousServer::check_deserted() {
+  if (done_ == 0 || asking_ == 0) return;
+  const auto ended =
+      std::find_if(members_.begin(), members_.end(), [](const Member& one) { return one.status.has_value(); });
+  const auto waits =
+      std::find_if(members_.begin(), members_.end(), [](const Member& one) { return one.request.has_value(); });
+  if (ended == members_.end() || waits == members_.end()) return;
+  end(std::max(1, *ended->status),
+      strf("all PEs of %s have ended with status %d, and those of %s wait for them in shmem_init or shmem_finalize",
+           text_of(static_cast<int>(ended - members_.begin())).c_str(), *ended->status,
+           text_of(static_cast<int>(waits - members_.begin())).c_str()));
+}
+
+/// The connection of `guest`, which is no more after this, has come to its end.
+void RendezvousServer::lose(Guest& guest) {
+  const std::unique_ptr<Guest> last = std::move(guests_.at(guest.id));
+  guests_.erase(guest.id);
+  if (guest.member < 0) {
+    --strangers_;
+    if (!guest.parting && ++turned_away_ <= kMostNotes && phase_ == Phase::joining)
+      notes_.push_back(strf("a connection from %s did not join: %s", guest.address.c_str(), guest.link.why().c_str()));
+    return;
+  }
+  Member& member = at(guest.member);
+  member.guest = nullptr;
+  if (phase_ == Phase::ending || phase_ == Phase::over || member.status || member.left) return;
+  if (setup_.kind == Kind::launchers)
+    return end(1, strf("the launcher of %s is gone: %s", text_of(guest.member).c_str(), guest.link.why().c_str()));
+  if (guest.told_status)
+    return end(*guest.told_status != 0 ? *guest.told_status : 1,
+               strf("%s exited with status %d without shmem_finalize; the other PEs have been ended",
+                    text_of(guest.member).c_str(), *guest.told_status));
+  end(1, strf("%s ended without shmem_finalize: %s; the other PEs have been ended", text_of(guest.member).c_str(),
+              guest.link.why().c_str()));
+}
+
+void RendezvousServer::refuse(Guest& guest, const std::string& why) {
+  if (++turned_away_ <= kMostNotes)
+    notes_.push_back(strf("%s was turned away: %s", guest.address.c_str(), why.c_str()));
+  guest.link.send(store::make_text_frame(Type::error, static_cast<int>(Code::launcher), why));
+  guest.parting = true;
+  guest.link.progress();
+}
+
+void RendezvousServer::broadcast(Type type, std::span<const std::byte> payload) {
+  const auto frame = std::make_shared<const Bytes>(frame_of(type, payload));
+  for (const Member& member : members_) {
+    if (member.guest == nullptr) continue;
+    member.guest->link.send(frame);
+    set_interest(*member.guest);
+  }
+}
+
+/// Nobody can join any more: who comes is for the next job that meets here, and tries until that listens.
+void RendezvousServer::close_doors() {
+  close_by_ns_ = now_ns() + kPartingNs;
+  listener_.reset();
+}
+
+void RendezvousServer::end(int status, const std::string& text) {
+  if (phase_ == Phase::ending || phase_ == Phase::over) return;
+  phase_ = Phase::ending;
+  close_doors();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    Guest* guest = members_[i].guest;
+    if (guest == nullptr) continue;
+    // PEs of one host share a terminal, as a rule: one of them prints.
+    const bool first_on_host =
+        std::none_of(members_.begin(), members_.begin() + static_cast<std::ptrdiff_t>(i),
+                     [&](const Member& before) { return before.guest != nullptr && before.host == members_[i].host; });
+    const struct {
+      std::int32_t status;
+      std::uint32_t print;
+    } fixed{status, setup_.kind == Kind::launchers || first_on_host ? 1u : 0u};
+    guest->link.send(frame_of(Type::end, store::with_text(fixed, text.substr(0, store::kMaxReason))));
+    set_interest(*guest);
+  }
+}
+
+void RendezvousServer::check_time() {
+  const std::uint64_t now = now_ns();
+  if (phase_ == Phase::joining && now >= setup_.join_by_ns) end(1, "gave up: " + missing());
+  if (now < checked_ns_ + kCheckNs) return;
+  checked_ns_ = now;
+  if (!accepts_ && listener_) watch_listener(true);
+  std::vector<Guest*> gone;
+  for (auto& [id, guest] : guests_) {
+    guest->link.check_silence(setup_.silence_s);
+    if (guest->member < 0 && now >= guest->arrived_ns + kGreetingNs)
+      guest->link.close("it did not say who it is within 10 s");
+    if (!guest->link.open()) gone.push_back(guest.get());
+  }
+  for (Guest* guest : gone) lose(*guest);
+}
+
+std::string RendezvousServer::missing() const {
+  const char* noun = setup_.kind == Kind::launchers ? "node" : "PE";
+  std::string names;
+  int count = 0;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].guest != nullptr || ++count > 8) continue;
+    names += strf("%s%zu", names.empty() ? "" : ", ", i);
+  }
+  return strf("%d of %zu %ss not joined: %s%s; %s", count, members_.size(), noun, names.c_str(),
+              count > 8 ? ", ..." : "",
+              setup_.kind == Kind::launchers ? "is shoalrun running there, with the same --rdzv?"
+                                             : "are they running, with the same meeting point?");
+}
+
+bool RendezvousServer::over() const {
+  return (phase_ == Phase::ending || phase_ == Phase::over) && (guests_.empty() || now_ns() >= close_by_ns_);
+}
+
+/// "node 1 (HOST, ADDRESS)", "PE 3 (HOST, ADDRESS)"
+std::string RendezvousServer::text_of(int member) const {
+  const Member& one = at(member);
+  return strf("%s %d (%s, %s)", setup_.kind == Kind::launchers ? "node" : "PE", member, one.host.c_str(),
+              one.address.c_str());
+}
+
+}  // namespace shoal

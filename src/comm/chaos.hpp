@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// SHOAL_CHAOS=seed: every delay and reordering that the memory model allows really happens. Programs that forget a
+// fence, a quiet or a barrier then fail in seconds; correct ones never do.
+//
+// What is given to it is a queue of operations on mapped memory, delivered late, out of order, by this PE's calls or by
+// a thread of its own:
+//   put, p, atomic without result   copied, delivered up to kLatestNs later, in any order until a fence (to one PE) or
+//                                   a quiet
+//   put without blocking            its source is read when it is delivered
+//   get without blocking            its destination is written when it is delivered
+//   signal, put with signal         as early as is legal: before everything given before it, unless a fence stands
+//                                   between
+//   get, atomic with result         at once: they may overtake puts of this PE
+// Operations on the same bytes are no exception: without a fence the later put may arrive first, and without a quiet
+// a get may bring what was there before.
+// Whether and for how long an operation is delayed is decided by the seed, the PE and the operation's number.
+//
+// Thread safety: all functions.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace shoal {
+
+struct Domain;
+
+class Chaos final {
+ public:
+  static constexpr std::uint64_t kLatestNs = 45'000'000;  ///< all arrives within 50 ms, if nothing is called as well
+  static constexpr std::size_t kMostQueued = 24;          ///< then something is delivered before more is taken
+
+  /// Changes a word, as an atomic operation on it.
+  using Update = void (*)(void* word, std::uint64_t operand);
+
+  Chaos(const Domain& domain, std::uint64_t seed);
+  ~Chaos();
+  Chaos(const Chaos&) = delete;
+  Chaos& operator=(const Chaos&) = delete;
+
+  // `context` is whose order and completion the operation belongs to, `pe` its target in the world, `to` mapped memory
+  // of it.
+  void put(const void* context, int pe, char* to, const void* from, std::size_t bytes, bool blocking);
+  void get_nbi(const void* context, int pe, void* to, const char* from, std::size_t bytes);
+  void update(const void* context, int pe, void* word, std::size_t width, Update change, std::uint64_t operand);
+  /// The two halves of a put with signal: done at once, after what a fence orders before them.
+  void put_early(const void* context, int pe, char* to, const void* from, std::size_t bytes);
+  void signal(const void* context, int pe, void* word, Update change, std::uint64_t operand);
+  /// To be called before a read of [from, from + bytes) of `pe`, or an atomic operation that has a result.
+  void before_read(const void* context, int pe, const char* from, std::size_t bytes);
+  void fence(const void* context);
+  /// Everything of `context` is delivered when it returns.
+  void quiet(const void* context);
+  /// Everything of all contexts.
+  void drain();
+
+ private:
+  struct Operation {
+    const void* context;
+    int pe;
+    std::uint64_t epoch;  // fences of the context before it
+    std::uint64_t due_ns;
+    char* to;
+    const char* from;  // read at delivery, unless `data` holds it
+    std::size_t bytes;
+    std::vector<char> data;
+    Update update;  // null: a copy
+    std::uint64_t operand;
+  };
+  using Queue = std::list<Operation>;
+
+  std::uint64_t roll() noexcept;
+  void add(Operation operation);
+  /// Delivers what the last fence of `context` orders before anything to come at `pe`.
+  void settle(const void* context, int pe) noexcept;
+  /// Delivers what is under way to these bytes, and all else to `pe`.
+  void settle_range(const void* context, int pe, const char* at, std::size_t bytes) noexcept;
+  template <class Chosen>
+  void deliver_all(Chosen&& chosen, bool slowly = false) noexcept;
+  /// Whether nothing of the same context and target is still to come that a fence put before it.
+  bool may_go(const Operation& operation) const noexcept;
+  static bool overlap(const Operation& operation, const char* at, std::size_t bytes) noexcept;
+  void deliver(Queue::iterator operation) noexcept;
+  void deliver_any() noexcept;
+  void run();
+
+  const Domain& domain_;
+  const std::uint64_t seed_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::uint64_t rolls_ = 0;
+  Queue queue_;
+  std::map<const void*, std::uint64_t> epochs_;
+  std::thread thread_;
+};
+
+}  // namespace shoal

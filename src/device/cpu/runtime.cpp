@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cpu/runtime.hpp"
+
+#include <cstring>
+
+#include "base/error.hpp"
+#include "comm/atomics.hpp"
+#include "device/cpu/kernel_name.hpp"
+
+namespace shoal {
+
+using namespace device;
+
+namespace {
+
+constexpr std::size_t kXdmaFrom = 64 * 1024;  // below, handing a copy over costs more than making it
+
+template <class T>
+std::uint64_t apply(const Context& world, Update what, T* word, T operand, T expected, int pe,
+                    const char* call) noexcept {
+  switch (what) {
+    case Update::add: return atomic_update<FetchAdd>(world, word, operand, pe, call);
+    case Update::bit_and: return atomic_update<FetchAnd>(world, word, operand, pe, call);
+    case Update::bit_or: return atomic_update<FetchOr>(world, word, operand, pe, call);
+    case Update::bit_xor: return atomic_update<FetchXor>(world, word, operand, pe, call);
+    case Update::swap: return atomic_update<Swap>(world, word, operand, pe, call);
+    case Update::fetch: return atomic_fetch(world, word, pe, call);
+    default: return atomic_compare_swap(world, word, expected, operand, pe, call);
+  }
+}
+
+}  // namespace
+
+CpuRuntime::CpuRuntime(const DeviceSetup& setup)
+    : setup_(setup),
+      xdma_(*setup.world, setup.xdma, [this] { ring(setup_.world->domain().me); }),
+      rdma_(*setup.world, {1, 0, 0, setup.xdma.most_delay_ns, setup.xdma.seed + 1},
+            [this] { ring(setup_.world->domain().me); }) {
+  for (const Control& control : setup.world->domain().controls) {
+    if (control.here())
+      bells_.push_back({&control.doorbell().sync_sleepers, &control.doorbell().user_sleepers});
+    else
+      bells_.push_back({});  // on another node: its own process rings it
+  }
+}
+
+const CpuRuntime::Names& CpuRuntime::names_of(const char* given, const void* entry) const {
+  const std::lock_guard guard(naming_);
+  const auto [at, is_new] = names_.try_emplace({given, entry});
+  if (is_new) {
+    char name[128];
+    if (given == nullptr) kernel_name(entry, name, sizeof name);
+    at->second.kernel = std::string("kernel ") + (given != nullptr ? given : name);
+    std::string escaped;
+    for (const char c : at->second.kernel) escaped.append(c == '%' ? 2 : 1, c);
+    at->second.format = escaped + ", core %llu: word 0x%llx, value %lld";
+  }
+  return at->second;
+}
+
+void CpuRuntime::set_up(CoreState& core) const noexcept {
+  const Domain& domain = setup_.world->domain();
+  core.runtime = const_cast<CpuRuntime*>(this);
+  core.me = domain.me;
+  core.n_pes = domain.n_pes;
+  core.heap = {setup_.heap->base, setup_.heap->bytes, setup_.heap->peers.data()};
+  core.bells = bells_.data();
+  core.node_sleepers = &domain.node->user_sleepers;
+  core.sync = setup_.sync->peers.data();
+  core.xdma_from = kXdmaFrom;
+  core.delays = setup_.xdma.most_delay_ns != 0;
+}
+
+SegmentView CpuRuntime::find(std::uintptr_t address, std::size_t bytes) const noexcept {
+  const Segment* segment = setup_.world->domain().segments->find(address, bytes);
+  return segment == nullptr ? SegmentView{} : SegmentView{segment->base, segment->bytes, segment->peers.data()};
+}
+
+void CpuRuntime::submit(CoreState& core, const Transfer& transfer) noexcept {
+  try {
+    (transfer.engine == Engine::rdma ? rdma_ : xdma_).submit(core, transfer);
+  } catch (const std::exception& error) {
+    kernel_failed(core, transfer.call,
+                  strf("no room to queue a transfer of %zu bytes: %s", transfer.bytes * transfer.blocks, error.what()));
+  }
+}
+
+void CpuRuntime::move(CoreState&, const Transfer& transfer) noexcept { CopyEngine::perform(*setup_.world, transfer); }
+
+std::uint64_t CpuRuntime::update(CoreState&, Update what, void* word, int width, std::uint64_t operand,
+                                 std::uint64_t compare, int pe, const char* call) noexcept {
+  const Context& world = *setup_.world;
+  if (width == 4)
+    return apply(world, what, static_cast<std::uint32_t*>(word), static_cast<std::uint32_t>(operand),
+                 static_cast<std::uint32_t>(compare), pe, call);
+  return apply(world, what, static_cast<std::uint64_t*>(word), operand, compare, pe, call);
+}
+
+int CpuRuntime::deserter(const CoreState& core, const Site& site) const noexcept {
+  const std::size_t offset = static_cast<std::size_t>(static_cast<const char*>(site.word) - core.sync[core.me]);
+  const std::size_t epoch_at = offset / SyncLayout::kCoreBytes * SyncLayout::kCoreBytes + SyncLayout::kEpoch;
+  for (int i = 0; i < site.team->size; ++i) {
+    const int pe = site.team->world[i];
+    const char* words = core.sync[pe];
+    if (words == nullptr || __atomic_load_n(reinterpret_cast<const std::uint64_t*>(words), __ATOMIC_ACQUIRE) == 0)
+      continue;
+    // It has left; did it make this call before?
+    const auto* epoch = reinterpret_cast<const std::int64_t*>(words + epoch_at);
+    if (__atomic_load_n(epoch, __ATOMIC_RELAXED) - site.value < 0) return pe;
+  }
+  return -1;
+}
+
+void CpuRuntime::wait(CoreState& core, const Site& site, bool (*done)(void*), void* argument) noexcept {
+  int looks = 0;
+  auto over = [&] {
+    if (done(argument)) return true;
+    if (site.team != nullptr && ++looks > 100) {
+      const int pe = deserter(core, site);
+      if (pe >= 0)
+        kernel_failed(core, site.call,
+                      strf("PE %d has come to the end of the job without this call: every PE of the team must make it, "
+                           "with the same cores",
+                           pe));
+    }
+    return false;
+  };
+  const WaitSite told(site.call, names_of(core.launch->kernel, core.launch->entry).format.c_str(),
+                      static_cast<unsigned long long>(core.index), reinterpret_cast<std::uintptr_t>(site.word),
+                      static_cast<unsigned long long>(site.value));
+  setup_.world->domain().waiter->wait_longer(site.users ? Bell::user : Bell::sync, told, over);
+}
+
+void CpuRuntime::ring(int pe) noexcept {
+  const auto& controls = setup_.world->domain().controls;
+  if (pe < 0) {
+    for (const Control& control : controls)
+      if (control.here()) shoal::ring(control.doorbell(), Bell::user);
+    return;
+  }
+  Doorbell& bell = controls[static_cast<std::size_t>(pe)].doorbell();
+  if (bell.sync_sleepers.load(std::memory_order_relaxed) != 0 ||
+      bell.user_sleepers.load(std::memory_order_relaxed) != 0)
+    ring_slowly(bell);
+}
+
+void CpuRuntime::kernel_failed(const CoreState& core, const char* call, const std::string& what) const noexcept {
+  setup_.world->fatal(
+      strf("%s, core %d", names_of(core.launch->kernel, core.launch->entry).kernel.c_str(), core.index).c_str(),
+      strf("%s: %s", call, what.c_str()));
+}
+
+void CpuRuntime::fail(const CoreState& core, const char* call, const char* argument, Fault fault, const void* address,
+                      std::size_t bytes, int pe, const char* text) const noexcept {
+  const std::string table = setup_.world->domain().segments->describe();
+  std::string what;
+  switch (fault) {
+    case Fault::pe:
+      what = bytes == 0 ? strf("%s: PE %d is out of range: this job has PEs 0 to %d; pass one of them", argument, pe,
+                               core.n_pes - 1)
+                        : strf("%s: %d is out of range: the team has members 0 to %zu", argument, pe, bytes - 1);
+      break;
+    case Fault::foreign:
+      what = strf(
+          "%s: %p (%zu bytes) is not symmetric memory: allocate it by shmem_malloc or Device::allocate, alike on all "
+          "PEs. Symmetric: %s",
+          argument, address, bytes, table.c_str());
+      break;
+    case Fault::overrun:
+      what = strf(
+          "%s: %zu bytes from %p run past the end of the memory that they begin in. Symmetric: %s; this core's "
+          "scratch: [%p, %p)",
+          argument, bytes, address, table.c_str(), static_cast<void*>(core.scratch),
+          static_cast<void*>(core.scratch + core.scratch_bytes));
+      break;
+    case Fault::misaligned:
+      what = strf("%s: %p is misaligned: it must be a multiple of %zu", argument, address, bytes);
+      break;
+    case Fault::unreachable:
+      what =
+          strf("%s: mte and xdma reach only PEs whose memory can be mapped here: use Engine::rdma or Engine::automatic",
+               argument);
+      break;
+    case Fault::scratch:
+      what = strf(
+          "%s: %zu bytes of scratch are wanted, but %zu of the core's %zu are taken: launch with more "
+          "(SHOAL_DEVICE_SCRATCH), or work in smaller pieces",
+          argument, bytes, core.scratch_used, core.scratch_bytes);
+      break;
+    case Fault::text: what = strf("%s: %s", argument, text); break;
+  }
+  kernel_failed(core, call, what);
+}
+
+void CpuRuntime::leave() noexcept {
+  char* own = setup_.sync->peers[static_cast<std::size_t>(setup_.world->domain().me)];
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(own), 1, __ATOMIC_RELEASE);  // partner: deserter()
+}
+
+}  // namespace shoal

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of a PE call where plain loads and stores don't do: engines, transports, waiting, failing.
+//
+// Thread safety: all functions, from any core.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/cpu/copy_engine.hpp"
+#include "shoal/device/backend.hpp"
+#include "shoal/device/runtime.hpp"
+
+namespace shoal {
+
+/// What a device is made from. References outlive it.
+struct DeviceSetup {
+  const Context* world = nullptr;
+  const Segment* heap = nullptr;
+  const Segment* sync = nullptr;  ///< holds each PE's sync words (device::SyncLayout)
+  int processors = 1;             ///< of this machine
+  int cores = 0;                  ///< the most that a launch may have
+  std::size_t scratch_bytes = 0;
+  EngineSetup xdma;
+};
+
+class CpuRuntime final : public device::Runtime {
+ public:
+  explicit CpuRuntime(const DeviceSetup& setup);
+
+  device::SegmentView find(std::uintptr_t address, std::size_t bytes) const noexcept override;
+  void submit(device::CoreState& core, const device::Transfer& transfer) noexcept override;
+  void move(device::CoreState& core, const device::Transfer& transfer) noexcept override;
+  std::uint64_t update(device::CoreState& core, device::Update what, void* word, int width, std::uint64_t operand,
+                       std::uint64_t compare, int pe, const char* call) noexcept override;
+  void wait(device::CoreState& core, const device::Site& site, bool (*done)(void*), void* argument) noexcept override;
+  void ring(int pe) noexcept override;
+  [[noreturn]] void fail(const device::CoreState& core, const char* call, const char* argument, device::Fault fault,
+                         const void* address, std::size_t bytes, int pe, const char* text) const noexcept override;
+  /// Ends the job: `what` went wrong in the kernel that this core runs.
+  [[noreturn]] void kernel_failed(const device::CoreState& core, const char* call,
+                                  const std::string& what) const noexcept;
+
+  /// "kernel ring", for messages.
+  const std::string& name_of(const device::Launch& launch) const { return names_of(launch.name, launch.entry).kernel; }
+
+  /// What every core of this PE starts with.
+  void set_up(device::CoreState& core) const noexcept;
+  const DeviceSetup& setup() const noexcept { return setup_; }
+  /// Tells the others that this PE will run no more kernels.
+  void leave() noexcept;
+
+ private:
+  /// A member of the site's team that has left the job without the call that this core waits in, or -1.
+  int deserter(const device::CoreState& core, const device::Site& site) const noexcept;
+
+  /// How a kernel is spoken of. Looked up once, then kept.
+  struct Names {
+    std::string kernel;  ///< "kernel ring"
+    std::string format;  ///< of a wait in it: core, word, value
+  };
+  const Names& names_of(const char* given, const void* entry) const;
+
+  const DeviceSetup setup_;
+  mutable std::mutex naming_;
+  mutable std::map<std::pair<const char*, const void*>, Names> names_;
+  std::vector<device::Bells> bells_;
+  CopyEngine xdma_, rdma_;
+};
+
+}  // namespace shoal

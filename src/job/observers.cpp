@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/observers.hpp"
+
+#include <shmem/constants.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <span>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/trace_file.hpp"
+#include "job/race_report.hpp"
+#include "observe/checker.hpp"
+#include "topology/topology.hpp"
+
+namespace shoal {
+namespace {
+
+/// What SHOAL_PROFILE asks for: "" for nothing, "1" for text, else the name of a page to write besides.
+std::string profile_wanted(const std::string& option) {
+  if (option.empty() || option == "0") return "";
+  if (option == "1") return "1";
+  if (option.size() > 5 && option.ends_with(".html")) return option;
+  throw Error(Code::invalid_option,
+              strf("SHOAL_PROFILE=\"%s\" is not valid: expected 0, 1 or the name of a page that ends with .html",
+                   option.c_str()));
+}
+
+/// Found out at init, not after the whole run.
+void check_folder_of(const std::string& page) {
+  std::filesystem::path folder = std::filesystem::path(page).parent_path();
+  if (folder.empty()) folder = ".";
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    throw Error(Code::invalid_option,
+                strf("SHOAL_PROFILE=\"%s\" is not valid: expected a page in a folder that can be written, but %s: %s",
+                     page.c_str(), folder.c_str(), std::strerror(errno)));
+}
+
+void write_file(const std::string& name, const std::string& text) {
+  std::FILE* file = std::fopen(name.c_str(), "we");
+  const bool failed = file == nullptr || std::fputs(text.c_str(), file) < 0;
+  if ((file != nullptr && std::fclose(file) != 0) || failed) throw_errno("cannot write " + name);
+}
+
+}  // namespace
+
+void JobObservers::check(const Options& options) {
+  profile_wanted(options.profile);
+  check_range("SHOAL_RACE_STATUS", options.race_status, 0, 255);
+}
+
+JobObservers::JobObservers(const Options& options, const Domain& domain, const SymmetricHeap& heap,
+                           StatusMapping* status, int thread_level)
+    : me_(domain.me),
+      n_pes_(domain.n_pes),
+      segments_(*domain.segments),
+      race_status_(static_cast<int>(options.race_status)),
+      profile_(profile_wanted(options.profile)),
+      trace_(options.trace) {
+  // The search for races wants every call; so does the check that one thread at a time calls.
+  const bool all_calls = options.race || (options.check && thread_level == SHMEM_THREAD_SERIALIZED);
+  if (!all_calls && (options.check || !profile_.empty() || !trace_.empty()))
+    shortcuts_ = std::make_unique<Shortcuts>(segments_, me_, Watching{options.check, !trace_.empty()});
+  if (options.check)
+    chain_.add(std::make_unique<Checker>(domain, *heap.guard(), status == nullptr ? nullptr : status->record(0),
+                                         thread_level, shortcuts_.get()));
+  if (options.race) {
+    auto races = std::make_unique<RaceRecorder>(domain);
+    races_ = races.get();
+    chain_.add(std::move(races));
+  }
+  if (profile_.empty() && trace_.empty()) return;
+  if (me_ == 0 && profile_.ends_with(".html")) check_folder_of(profile_);
+  auto writer = trace_.empty() ? nullptr : std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id);
+  auto recorder = std::make_unique<Recorder>(domain, status == nullptr ? nullptr : &status->record(me_)->counters,
+                                             std::move(writer), shortcuts_.get());
+  recorder_ = recorder.get();
+  chain_.add(std::move(recorder));
+}
+
+void JobObservers::met() noexcept {
+  if (recorder_ != nullptr && recorder_->trace() != nullptr) recorder_->trace()->met();
+}
+
+void JobObservers::stop() noexcept {
+  if (races_ != nullptr) races_->finish();
+  if (recorder_ != nullptr && recorder_->trace() != nullptr) recorder_->trace()->finish();
+}
+
+void JobObservers::report(Bootstrap& bootstrap) {
+  if (races_ != nullptr) found_races_ = report_races(bootstrap, races_->log(), segments_, race_status_) != 0;
+  if (recorder_ == nullptr) return;
+  if (!profile_.empty()) report_profile(bootstrap);
+  if (me_ != 0 || trace_.empty()) return;
+  try {
+    merge_trace(trace_, n_pes_);
+  } catch (const Error&) {
+    if (!bootstrap.launched()) throw;  // else the launcher tries again, and says so
+  }
+}
+
+void JobObservers::report_profile(Bootstrap& bootstrap) {
+  const std::string mine = recorder_->profile().pack();
+  Profile all(n_pes_);
+  for (const auto& bytes : bootstrap.allgather(std::as_bytes(std::span(mine))))
+    all.merge(Profile::unpack(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), n_pes_));
+  if (me_ != 0) return;
+  print_line(-1, all.as_text());
+  if (profile_ != "1") write_file(profile_, all.as_html("Shoal profile"));
+}
+
+}  // namespace shoal

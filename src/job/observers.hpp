@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who watches the calls of a job, by its options: SHOAL_CHECK, SHOAL_RACE, SHOAL_PROFILE, SHOAL_TRACE.
+#pragma once
+#include <string>
+
+#include "base/options.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/status_mapping.hpp"
+#include "observe/chain.hpp"
+#include "observe/race_log.hpp"
+#include "observe/recorder.hpp"
+#include "team/symmetric_heap.hpp"
+
+namespace shoal {
+
+class JobObservers final {
+ public:
+  /// Options that this class reads. @throws Error{invalid_option}
+  static void check(const Options& options);
+
+  /// @param domain, heap, status  outlive this; status may be null
+  JobObservers(const Options& options, const Domain& domain, const SymmetricHeap& heap, StatusMapping* status,
+               int thread_level);
+  /// Null: nobody watches, and nothing is paid.
+  Observer* front() noexcept { return chain_.front(); }
+  /// What calls of which there is nothing to tell may take; null: every call is to be told.
+  Shortcuts* shortcuts() noexcept { return shortcuts_.get(); }
+  /// All PEs meet about now.
+  void met() noexcept;
+  /// A load or store of the program's own, for the search for races. @param site  where in the program
+  void access(const void* address, std::size_t bytes, bool writes, std::uintptr_t site) noexcept {
+    if (races_ != nullptr) races_->access(address, bytes, writes, site);
+  }
+  /// After this PE's last call.
+  void stop() noexcept;
+  /// After everyone's: prints and writes what was recorded. Collective. @throws Error
+  void report(Bootstrap& bootstrap);
+  /// After report: with which status the program is to end where it would with 0.
+  int end_status() const noexcept { return found_races_ ? race_status_ : 0; }
+
+ private:
+  void report_profile(Bootstrap& bootstrap);
+  const int me_, n_pes_;
+  const SegmentTable& segments_;
+  const int race_status_;
+  bool found_races_ = false;              // on PE 0
+  const std::string profile_, trace_;     // as the options have them
+  std::unique_ptr<Shortcuts> shortcuts_;  // outlives the observers
+  ObserverChain chain_;
+  Recorder* recorder_ = nullptr;   // one of the chain's
+  RaceRecorder* races_ = nullptr;  // another
+};
+
+}  // namespace shoal

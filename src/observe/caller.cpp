@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/caller.hpp"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+
+namespace shoal {
+namespace {
+
+constexpr int kDeepest = 24;
+constexpr std::uint64_t kPatienceNs = 3'000'000'000;  // with addr2line and much debug information
+
+/// The code of this library, or, linked statically, of what holds it.
+struct Range {
+  std::uintptr_t begin = 0, end = 0;
+  bool holds(std::uintptr_t address) const { return address >= begin && address < end; }
+};
+
+int note_own_code(dl_phdr_info* info, std::size_t, void* out) {
+  const auto here = reinterpret_cast<std::uintptr_t>(&caller_address);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& part = info->dlpi_phdr[i];
+    const Range range{info->dlpi_addr + part.p_vaddr, info->dlpi_addr + part.p_vaddr + part.p_memsz};
+    if (part.p_type != PT_LOAD || !range.holds(here)) continue;
+    *static_cast<Range*>(out) = range;
+    return 1;
+  }
+  return 0;
+}
+
+Range find_own_code() {
+  Range found;
+  ::dl_iterate_phdr(note_own_code, &found);
+  return found;
+}
+
+const Range& own_code() {
+  static const Range range = find_own_code();
+  return range;
+}
+
+/// What `arguments` print on standard output; empty when they cannot be run or take too long.
+std::string output_of(const std::array<const char*, 8>& arguments) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {};
+  const UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, writer.get(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t pid = 0;
+  // Without this program's environment: it may preload into everything that it starts.
+  static const char* const kEnvironment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", nullptr};
+  const int error = ::posix_spawnp(&pid, arguments[0], &actions, nullptr, const_cast<char* const*>(arguments.data()),
+                                   const_cast<char* const*>(kEnvironment));
+  ::posix_spawn_file_actions_destroy(&actions);
+  writer.reset();
+  if (error != 0) return {};
+  std::string text;
+  const std::uint64_t until = now_ns() + kPatienceNs;
+  for (pollfd ready{reader.get(), POLLIN, 0}; now_ns() < until;) {
+    char bytes[1024];
+    if (::poll(&ready, 1, 100) <= 0) continue;
+    const ssize_t n = ::read(reader.get(), bytes, sizeof bytes);
+    if (n <= 0) break;
+    text.append(bytes, static_cast<std::size_t>(n));
+  }
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  return text;
+}
+
+const char* base_name(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+}  // namespace
+
+std::uintptr_t caller_address() noexcept {
+  void* frames[kDeepest];
+  const int depth = ::backtrace(frames, kDeepest);
+  const Range& own = own_code();
+  bool inside = false;
+  for (int i = 0; i < depth; ++i) {
+    const auto address = reinterpret_cast<std::uintptr_t>(frames[i]);
+    if (!own.holds(address) && inside) return address;
+    inside = inside || own.holds(address);
+  }
+  return 0;
+}
+
+std::string describe_code(std::uintptr_t address) {
+  Dl_info info{};
+  link_map* map = nullptr;
+  if (address == 0 || ::dladdr1(reinterpret_cast<void*>(address), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
+      info.dli_fname == nullptr)
+    return "an unknown place";
+  // A return address is behind the call; the byte before it belongs to the call's own line.
+  const std::uintptr_t within = address - 1 - (map != nullptr ? map->l_addr : 0);
+  char program[4096] = "";
+  const bool main_program = map != nullptr && map->l_name[0] == '\0';
+  if (!main_program || ::readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
+    std::strncpy(program, info.dli_fname, sizeof program - 1);
+  const std::string offset = strf("%#zx", static_cast<std::size_t>(within));
+  const std::string lines = output_of({"addr2line", "-f", "-C", "-e", program, offset.c_str(), nullptr});
+  const std::size_t newline = lines.find('\n');
+  const bool named = newline != std::string::npos && lines.compare(0, 2, "??") != 0;
+  if (newline != std::string::npos && lines.compare(newline + 1, 2, "??") != 0) {
+    const std::string place = lines.substr(newline + 1, lines.find_first_of("\n ", newline + 1) - newline - 1);
+    return strf("%s (%s)", base_name(place.c_str()), lines.substr(0, newline).c_str());
+  }
+  const std::string name = info.dli_sname != nullptr ? info.dli_sname : named ? lines.substr(0, newline) : "";
+  return strf("%s+%s%s", base_name(program), offset.c_str(), name.empty() ? "" : (" (" + name + ")").c_str());
+}
+
+}  // namespace shoal

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// SHOAL_CHECK=1: what costs too much to be checked always. Every mistake ends the job with a line that names the PEs, the call,
+// both values and the line of the program.
+#pragma once
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status_page.hpp"
+#include "base/verdict.hpp"
+#include "comm/context.hpp"
+#include "comm/observer.hpp"
+#include "team/heap_guard.hpp"
+
+namespace shoal {
+
+/// Thread safe.
+class Checker final : public Observer {
+ public:
+  /// @param domain        outlives this; its segments tell what is allocated
+  /// @param records       every PE's, as far as they are on this machine; null where there are none
+  /// @param thread_level  as requested at init
+  /// @param shortcuts     learn what was found good; may be null
+  Checker(const Domain& domain, const HeapGuard& heap, StatusRecord* records, int thread_level, Shortcuts* shortcuts);
+
+  void begin(const Call& call) noexcept override;
+  void end(const Call& call) noexcept override;
+  /// Ends the job when it can never go on.
+  void waiting(const char* call) noexcept override;
+
+ private:
+  void enter_thread(const Call& call) noexcept;
+  void check_guards(const Call& call) const noexcept;
+  void check_operands(const Call& call) const noexcept;
+  void check_range(const Call& call, const char* what, const void* address, std::size_t bytes) const noexcept;
+  void check_collective(const Call& call) const noexcept;
+  void check_psync(const Call& call) noexcept;
+  /// All members show what they call; whoever sees another call than its own ends the job.
+  void agree(const Call& call) noexcept;
+  void disagree(const Call& call, const std::vector<std::uint64_t>& signatures) noexcept;
+  std::string describe(const Call& call) const;
+  std::string place(const void* address) const;
+  /// Ends the job with `what` and the line of the program.
+  [[noreturn]] void fatal(const char* call, const std::string& what) const noexcept;
+
+  const Domain& domain_;
+  const HeapGuard& heap_;
+  StatusRecord* const records_;
+  const int thread_level_;
+  Shortcuts* const shortcuts_;
+  const void* const first_thread_;   // the one that called init
+  std::atomic<int> inside_{0};       // threads in calls, where only one may be
+  std::atomic<const void*> inside_thread_{nullptr};
+  std::mutex psync_mutex_;
+  std::set<const long*> psyncs_;     // used since this PE met others
+  std::mutex stuck_mutex_;
+  StandstillWatch standstill_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/race_analysis.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace shoal {
+namespace {
+
+using Clock = std::vector<std::uint32_t>;
+
+void join(Clock& to, const Clock& from) {
+  if (to.empty()) to.resize(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
+}
+
+/// Eight bytes of some PE's memory.
+struct Word {
+  int pe;
+  std::uint32_t segment;
+  std::uint64_t index;
+  bool operator==(const Word&) const = default;
+};
+struct WordHash {
+  std::size_t operator()(const Word& word) const noexcept {
+    return (word.index * 0x9E3779B97F4A7C15u) ^ (static_cast<std::uint64_t>(word.pe) << 40) ^ (std::uint64_t{word.segment} << 52);
+  }
+};
+
+/// One access to a word, as the latest of its PE and sort.
+struct Access {
+  RaceAccess who;
+  std::size_t component;  // of clocks: ordered before whoever has seen this component's `epoch`
+  std::uint32_t epoch;
+  std::uint8_t mask;      // which of the eight bytes
+  bool atomic;
+};
+
+class Analysis final {
+ public:
+  explicit Analysis(const std::vector<RaceLog>& logs) : logs_(logs), n_(logs.size()) {
+    // A component for each PE's own steps, and two for what each has under way to each other: puts, and puts with signal.
+    for (std::size_t pe = 0; pe < n_; ++pe) {
+      clocks_.emplace_back(n_ + 2 * n_ * n_);
+      clocks_.back()[pe] = 1;
+    }
+    given_.resize(n_ + 2 * n_ * n_);
+    fenced_.resize(n_ + 2 * n_ * n_);
+    find_waited_words();
+  }
+
+  std::vector<Race> run() {
+    // Each call twice: what it releases counts from its begin, what it acquires from its end.
+    std::vector<std::tuple<std::uint64_t, bool, int, std::uint32_t>> moments;
+    for (std::size_t pe = 0; pe < n_; ++pe)
+      for (std::uint32_t i = 0; i < logs_[pe].events.size(); ++i) {
+        moments.emplace_back(logs_[pe].events[i].begin_ns, false, static_cast<int>(pe), i);
+        moments.emplace_back(logs_[pe].events[i].end_ns, true, static_cast<int>(pe), i);
+      }
+    std::sort(moments.begin(), moments.end());
+    for (const auto& [ns, is_end, pe, i] : moments) is_end ? end(pe, i) : begin(pe, i);
+    return races_;
+  }
+
+ private:
+  const RaceEvent& event(int pe, std::uint32_t i) const { return logs_[static_cast<std::size_t>(pe)].events[i]; }
+  static CallKind kind(const RaceEvent& event) { return static_cast<CallKind>(event.kind); }
+  Clock& clock(int pe) { return clocks_[static_cast<std::size_t>(pe)]; }
+  std::size_t puts(int from, int to) const { return n_ + static_cast<std::size_t>(from) * n_ + static_cast<std::size_t>(to); }
+  std::size_t signalled(int from, int to) const { return puts(from, to) + n_ * n_; }
+  bool valid(int pe) const { return pe >= 0 && static_cast<std::size_t>(pe) < n_; }
+
+  template <class See>
+  static void each_word(int pe, const RaceRange& range, See&& see) {
+    constexpr std::uint64_t kMost = 1u << 18;  // words of one access
+    std::uint64_t left = kMost;
+    const std::uint32_t block = range.block == 0 ? range.bytes : range.block;
+    for (std::uint64_t done = 0, at = range.offset; done < range.bytes && block != 0; done += block, at += static_cast<std::uint64_t>(range.stride)) {
+      const std::uint64_t last = at + block - 1;
+      for (std::uint64_t index = at / 8; index <= last / 8 && left > 0; ++index, --left) {
+        const unsigned low = index == at / 8 ? static_cast<unsigned>(at % 8) : 0, high = index == last / 8 ? static_cast<unsigned>(last % 8) : 7;
+        see(Word{pe, range.segment, index}, static_cast<std::uint8_t>((0xffu << low) & (0xffu >> (7 - high))));
+      }
+    }
+  }
+
+  void find_waited_words() {
+    for (std::size_t pe = 0; pe < n_; ++pe)
+      for (const RaceEvent& one : logs_[pe].events) {
+        if (kind(one) == CallKind::wait || kind(one) == CallKind::test)
+          each_word(static_cast<int>(pe), one.local, [&](const Word& word, std::uint8_t) { synchronizes_[word]; });
+        if (kind(one) == CallKind::signal || kind(one) == CallKind::atomic)
+          each_word(one.pe, one.remote, [&](const Word& word, std::uint8_t) { synchronizes_[word]; });
+      }
+  }
+
+  void release(int pe, Clock& to, const Clock& what) {
+    join(to, what);
+    ++clock(pe)[static_cast<std::size_t>(pe)];
+  }
+
+  void complete(int pe) {
+    for (std::size_t to = 0; to < n_; ++to)
+      for (const std::size_t component : {puts(pe, static_cast<int>(to)), signalled(pe, static_cast<int>(to))})
+        clock(pe)[component] = given_[component];
+  }
+
+  /// What somebody who sees a word that `pe` changes at `target` may rely on.
+  Clock visible_at(int pe, int target) {
+    Clock what = clock(pe);
+    for (const std::size_t component : {puts(pe, target), signalled(pe, target)}) what[component] = std::max(what[component], fenced_[component]);
+    return what;
+  }
+
+  void access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes, bool atomic, std::size_t component, std::uint32_t epoch) {
+    const Clock& seen = clock(pe);
+    each_word(target, range, [&](const Word& word, std::uint8_t mask) {
+      if (synchronizes_.contains(word)) return;
+      auto& before = memory_[word];
+      for (const Access& other : before)
+        if (other.who.pe != pe && (other.who.writes || writes) && !(other.atomic && atomic) && (other.mask & mask) != 0 &&
+            seen[other.component] < other.epoch)
+          report(other.who, {pe, i, writes}, word);
+      std::erase_if(before, [&](const Access& other) {
+        return other.who.pe == pe && other.who.writes == writes && other.component == component && (other.mask & ~mask) == 0;
+      });
+      before.push_back({{pe, i, writes}, component, epoch, mask, atomic});
+    });
+  }
+  void own_access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes) {
+    const auto self = static_cast<std::size_t>(pe);
+    access(pe, i, target, range, writes, false, self, clock(pe)[self]);
+  }
+
+  void report(const RaceAccess& first, const RaceAccess& second, const Word& word) {
+    const RaceEvent& a = event(first.pe, first.event);
+    const RaceEvent& b = event(second.pe, second.event);
+    const auto place = [&](const RaceAccess& who, const RaceEvent& one) { return logs_[static_cast<std::size_t>(who.pe)].sites[one.site] ^ one.name; };
+    if (!told_.insert({place(first, a), place(second, b)}).second) return;
+    races_.push_back({first, second, word.pe, word.segment, word.index * 8});
+  }
+
+  void begin(int pe, std::uint32_t i) {
+    const RaceEvent& one = event(pe, i);
+    if (one.completes != 0) complete(pe);
+    switch (kind(one)) {
+      case CallKind::put: return begin_put(pe, i, one);
+      case CallKind::get:
+        if (!valid(one.pe)) return;
+        own_access(pe, i, one.pe, one.remote, false);
+        return own_access(pe, i, pe, one.local, true);
+      case CallKind::access:
+        if (valid(one.pe)) own_access(pe, i, one.pe, one.remote, one.writes != 0);
+        return;
+      case CallKind::atomic:
+      case CallKind::signal:
+        if (valid(one.pe) && one.writes != 0) release_words(pe, one);
+        return;
+      case CallKind::fence:
+        for (std::size_t to = 0; to < n_; ++to)
+          for (const std::size_t component : {puts(pe, static_cast<int>(to)), signalled(pe, static_cast<int>(to))})
+            fenced_[component] = given_[component];
+        return;
+      case CallKind::quiet:
+      case CallKind::wait:
+      case CallKind::test:
+      case CallKind::lock: return;
+      case CallKind::unlock: return release(pe, locks_[{one.local.segment, one.local.offset}], clock(pe));
+      case CallKind::collective:
+        own_access(pe, i, pe, one.local, false);
+        own_access(pe, i, pe, one.remote, true);
+        [[fallthrough]];
+      case CallKind::meeting:
+      case CallKind::memory: return release(pe, meeting_of(pe, one), clock(pe));
+    }
+  }
+
+  void begin_put(int pe, std::uint32_t i, const RaceEvent& one) {
+    if (!valid(one.pe)) return;
+    own_access(pe, i, pe, one.local, false);
+    const bool with_signal = logs_[static_cast<std::size_t>(pe)].names[one.name].find("signal") != std::string::npos;
+    const std::size_t component = with_signal ? signalled(pe, one.pe) : puts(pe, one.pe);
+    access(pe, i, one.pe, one.remote, true, false, component, ++given_[component]);
+    if (with_signal) fenced_[component] = given_[component];  // its own signal, and those after it, bring it along
+    release_words(pe, one);
+  }
+
+  void release_words(int pe, const RaceEvent& one) {
+    bool any = false;
+    Clock what;
+    each_word(one.pe, one.remote, [&](const Word& word, std::uint8_t) {
+      const auto found = synchronizes_.find(word);
+      if (found == synchronizes_.end()) return;
+      if (!std::exchange(any, true)) what = visible_at(pe, one.pe);
+      join(found->second, what);
+    });
+    if (any) ++clock(pe)[static_cast<std::size_t>(pe)];
+  }
+
+  void end(int pe, std::uint32_t i) {
+    const RaceEvent& one = event(pe, i);
+    const auto acquire = [&](int target, const RaceRange& range) {
+      each_word(target, range, [&](const Word& word, std::uint8_t) {
+        if (const auto found = synchronizes_.find(word); found != synchronizes_.end() && !found->second.empty()) join(clock(pe), found->second);
+      });
+    };
+    switch (kind(one)) {
+      case CallKind::wait:
+      case CallKind::test: return acquire(pe, one.local);
+      case CallKind::atomic:
+        if (valid(one.pe) && one.starts_late == 0) acquire(one.pe, one.remote);
+        return;
+      case CallKind::lock: {
+        const Clock& held = locks_[{one.local.segment, one.local.offset}];
+        if (!held.empty()) join(clock(pe), held);
+        return;
+      }
+      case CallKind::collective:
+      case CallKind::meeting:
+      case CallKind::memory: return join(clock(pe), meeting_of(pe, one));
+      default: return;
+    }
+  }
+
+  Clock& meeting_of(int pe, const RaceEvent& one) {
+    if (one.group == UINT32_MAX) return clock(pe);
+    return meetings_[{logs_[static_cast<std::size_t>(pe)].groups[one.group], one.meeting}];
+  }
+
+  const std::vector<RaceLog>& logs_;
+  const std::size_t n_;
+  std::vector<Clock> clocks_;
+  Clock given_, fenced_;  // by component: how much is under way, and how much of it before the last fence
+  std::unordered_map<Word, Clock, WordHash> synchronizes_;
+  std::unordered_map<Word, std::vector<Access>, WordHash> memory_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Clock> locks_;
+  std::map<std::pair<std::vector<std::int32_t>, std::uint32_t>, Clock> meetings_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> told_;
+  std::vector<Race> races_;
+};
+
+}  // namespace
+
+std::vector<Race> find_races(const std::vector<RaceLog>& logs) { return Analysis(logs).run(); }
+
+}  // namespace shoal

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/race_log.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "observe/caller.hpp"
+#include "team/group.hpp"
+
+namespace shoal {
+namespace {
+
+constexpr int kDeepest = 8;
+thread_local constinit std::uint64_t began[kDeepest] = {};  // of the calls that this thread is in
+thread_local constinit int depth = 0;
+
+/// Holds the notes. A signal handler of the program that comes in between has accesses, too: they are let go.
+thread_local constinit bool holding = false;
+class Hold final {
+ public:
+  explicit Hold(std::mutex& mutex) : before_(std::exchange(holding, true)), lock_(mutex) {}
+  ~Hold() {
+    lock_.unlock();
+    holding = before_;
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+ private:
+  const bool before_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+bool names(const char* call, const char* part) noexcept { return std::strstr(call, part) != nullptr; }
+
+/// Whether the effect may come later than the call returns.
+bool may_be_late(const Call& call) noexcept {
+  if (call.kind == CallKind::put) return true;
+  return call.kind == CallKind::atomic && call.writes && names(call.name, "_atomic_") && !names(call.name, "fetch") && !names(call.name, "swap");
+}
+
+/// Whether everything that this PE has put before is complete after it.
+bool is_quiet(const Call& call) noexcept {
+  return call.kind == CallKind::quiet || call.kind == CallKind::unlock || names(call.name, "barrier") || names(call.name, "free") ||
+         names(call.name, "realloc") || names(call.name, "sem_post") || names(call.name, "sync_pe");
+}
+
+class Writer {
+ public:
+  template <class T>
+  void add(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    text_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  template <class T>
+  void list(const std::vector<T>& values) {
+    add(static_cast<std::uint64_t>(values.size()));
+    text_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  }
+  std::string text_;
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::string& text) : text_(text) {}
+  template <class T>
+  T take() {
+    T value;
+    need(sizeof value);
+    std::memcpy(&value, text_.data() + at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
+  template <class T>
+  std::vector<T> list() {
+    const auto count = take<std::uint64_t>();
+    if (count > text_.size()) need(text_.size() + 1);
+    need(count * sizeof(T));
+    std::vector<T> values(count);
+    if (count != 0) std::memcpy(values.data(), text_.data() + at_, count * sizeof(T));
+    at_ += count * sizeof(T);
+    return values;
+  }
+
+ private:
+  void need(std::size_t bytes) const {
+    if (bytes > text_.size() - at_) throw Error(Code::peer, "a PE's notes on races are cut short");
+  }
+  const std::string& text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::string RaceLog::pack() const {
+  Writer out;
+  out.list(events);
+  out.add(static_cast<std::uint64_t>(names.size()));
+  for (const std::string& name : names) out.list(std::vector<char>(name.begin(), name.end()));
+  out.list(sites);
+  out.add(static_cast<std::uint64_t>(groups.size()));
+  for (const auto& group : groups) out.list(group);
+  out.add(dropped);
+  return std::move(out.text_);
+}
+
+RaceLog RaceLog::unpack(const std::string& bytes) {
+  Reader in(bytes);
+  RaceLog log;
+  log.events = in.list<RaceEvent>();
+  for (auto left = in.take<std::uint64_t>(); left > 0; --left) {
+    const auto name = in.list<char>();
+    log.names.emplace_back(name.begin(), name.end());
+  }
+  log.sites = in.list<std::uint64_t>();
+  for (auto left = in.take<std::uint64_t>(); left > 0; --left) log.groups.push_back(in.list<std::int32_t>());
+  log.dropped = in.take<std::uint64_t>();
+  const auto bad = [&](const RaceEvent& event) {
+    return event.name >= log.names.size() || event.site >= log.sites.size() || (event.group != UINT32_MAX && event.group >= log.groups.size());
+  };
+  if (std::any_of(log.events.begin(), log.events.end(), bad)) throw Error(Code::peer, "a PE's notes on races make no sense");
+  return log;
+}
+
+template <class Key>
+std::uint32_t RaceRecorder::number_of(std::map<Key, std::uint32_t>& numbers, std::vector<Key>& list, const Key& key) {
+  const auto [found, is_new] = numbers.emplace(key, static_cast<std::uint32_t>(list.size()));
+  if (is_new) list.push_back(key);
+  return found->second;
+}
+
+RaceRange RaceRecorder::range_of(const void* address, std::size_t bytes, std::size_t block, std::ptrdiff_t stride) const noexcept {
+  const auto where = reinterpret_cast<std::uintptr_t>(address);
+  int index = -1;
+  const Segment* segment = address == nullptr || bytes == 0 ? nullptr : domain_.segments->find(where, 1, &index);
+  if (segment == nullptr) return {};
+  const auto most = std::min<std::size_t>(bytes, UINT32_MAX);
+  return {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(most), where - segment->base, static_cast<std::uint32_t>(block),
+          static_cast<std::int32_t>(stride)};
+}
+
+void RaceRecorder::begin(const Call&) noexcept {
+  {
+    const Hold hold(mutex_);
+    take_accesses();
+  }
+  if (depth < kDeepest) began[depth] = now_ns();
+  ++depth;
+}
+
+void RaceRecorder::access(const void* address, std::size_t bytes, bool writes, std::uintptr_t site) noexcept {
+  if (holding) return;
+  const Hold hold(mutex_);
+  accesses_.note(reinterpret_cast<std::uintptr_t>(address), bytes, writes, site);
+}
+
+void RaceRecorder::finish() noexcept {
+  const Hold hold(mutex_);
+  take_accesses();
+}
+
+/// They were made after the last call and before the next, and nothing else matters: so they may all count as made now.
+void RaceRecorder::take_accesses() {
+  if (accesses_.empty()) return;
+  const std::uint64_t now = now_ns();
+  for (const PlainAccesses::Range& range : accesses_.take()) {
+    RaceEvent event{};
+    event.begin_ns = event.end_ns = now;
+    event.kind = static_cast<std::uint8_t>(CallKind::access);
+    event.writes = range.writes;
+    event.pe = range.pe;
+    event.remote = {static_cast<std::uint32_t>(range.segment),
+                    static_cast<std::uint32_t>(std::min<std::uint64_t>(range.bytes, UINT32_MAX)), range.offset, 0, 0};
+    event.group = UINT32_MAX;
+    add(event, range.writes ? "a store" : "a load", range.site);
+  }
+}
+
+void RaceRecorder::add(RaceEvent& event, const std::string& name, std::uint64_t site) {
+  if (log_.events.size() >= kMostEvents) {
+    ++log_.dropped;
+    return;
+  }
+  event.name = number_of(name_numbers_, log_.names, name);
+  event.site = number_of(site_numbers_, log_.sites, site);
+  log_.events.push_back(event);
+}
+
+void RaceRecorder::end(const Call& call) noexcept {
+  --depth;
+  if (depth < 0 || depth >= kDeepest) return;
+  const std::uint64_t site = caller_address();
+  const Hold hold(mutex_);
+  RaceEvent event{};
+  event.begin_ns = began[depth];
+  event.end_ns = now_ns();
+  event.kind = static_cast<std::uint8_t>(call.kind);
+  event.writes = call.writes;
+  event.completes = is_quiet(call);
+  event.starts_late = may_be_late(call);
+  event.pe = call.pe;
+  event.remote = range_of(call.remote, call.bytes, call.block, call.remote_stride);
+  event.local = range_of(call.local, call.bytes, call.block, call.local_stride);
+  event.group = UINT32_MAX;
+  if (call.collective != nullptr) {
+    const Collective& what = *call.collective;
+    std::vector<std::int32_t> members;
+    for (int member = 0; member < what.group->size(); ++member) members.push_back(what.group->world_pe(member));
+    event.group = number_of(group_numbers_, log_.groups, members);
+    met_.resize(log_.groups.size());
+    event.meeting = met_[event.group]++;
+    event.pe = domain_.me;
+    if (call.kind == CallKind::collective) {  // as far as this PE is concerned, it reads its source and writes its dest
+      event.local = range_of(what.source, what.source_bytes, 0, 0);
+      event.remote = range_of(what.dest, what.dest_bytes, 0, 0);
+    }
+  }
+  add(event, call.name, site);
+}
+
+}  // namespace shoal

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// SHOAL_RACE: what each PE notes of its calls while it runs. PE 0 looks for unordered accesses in all PEs' notes at the end
+// (race_analysis.hpp).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "comm/context.hpp"
+#include "comm/observer.hpp"
+#include "observe/plain_accesses.hpp"
+
+namespace shoal {
+
+/// A range of symmetric memory by names that are equal on all PEs; bytes 0: none.
+struct RaceRange {
+  std::uint32_t segment = 0, bytes = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t block = 0;      ///< strided: blocks of so many bytes, else 0
+  std::int32_t stride = 0;      ///< from start to start
+};
+
+struct RaceEvent {
+  std::uint64_t begin_ns, end_ns;
+  std::uint8_t kind;            ///< CallKind
+  std::uint8_t writes, completes, starts_late;  ///< atomic: changes the word; it ends with a quiet; its effect waits for a fence or quiet
+  std::int32_t pe;              ///< whose `remote`; -1: none
+  RaceRange remote, local;
+  std::uint32_t name, site;     ///< numbers in the log's lists
+  std::uint32_t group;          ///< meetings and collectives: number in the log's list, and how often this PE has met it
+  std::uint32_t meeting;
+};
+
+/// One PE's notes.
+struct RaceLog {
+  std::vector<RaceEvent> events;
+  std::vector<std::string> names;
+  std::vector<std::uint64_t> sites;             ///< addresses of code, of this PE's process
+  std::vector<std::vector<std::int32_t>> groups;  ///< members' world PEs
+  std::uint64_t dropped = 0;                    ///< calls that there was no room for
+
+  std::string pack() const;
+  /// @throws Error{peer} for what is none
+  static RaceLog unpack(const std::string& bytes);
+};
+
+/// Thread safe; all threads of a PE count as one.
+class RaceRecorder final : public Observer {
+ public:
+  static constexpr std::size_t kMostEvents = 400'000;
+  explicit RaceRecorder(const Domain& domain) : domain_(domain), accesses_(domain) {}
+  void begin(const Call& call) noexcept override;
+  void end(const Call& call) noexcept override;
+  /// A load or store of the program's own. @param site  where in the program
+  void access(const void* address, std::size_t bytes, bool writes, std::uintptr_t site) noexcept;
+  /// Nothing comes any more.
+  void finish() noexcept;
+  const RaceLog& log() const noexcept { return log_; }
+
+ private:
+  RaceRange range_of(const void* address, std::size_t bytes, std::size_t block, std::ptrdiff_t stride) const noexcept;
+  template <class Key>
+  static std::uint32_t number_of(std::map<Key, std::uint32_t>& numbers, std::vector<Key>& list, const Key& key);
+
+  void add(RaceEvent& event, const std::string& name, std::uint64_t site);
+  void take_accesses();
+
+  const Domain& domain_;
+  std::mutex mutex_;
+  PlainAccesses accesses_;  // since the last call
+  RaceLog log_;
+  std::map<std::string, std::uint32_t> name_numbers_;
+  std::map<std::uint64_t, std::uint32_t> site_numbers_;
+  std::map<std::vector<std::int32_t>, std::uint32_t> group_numbers_;
+  std::vector<std::uint32_t> met_;  // by group
+};
+
+}  // namespace shoal

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/trace_writer.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <system_error>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/futex.hpp"
+#include "base/quiet_signals.hpp"
+#include "base/ticks.hpp"
+#include "base/unique_fd.hpp"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kHelperLooksNs = 1'000'000'000;  // should a call of the kernel's be lost
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, in headers of 2022 and later
+
+/// Gives bytes `begin` to `end` of a mapped file their room on the disk. A kernel that cannot tell (before 5.14) is
+/// hoped with. @return 0 or the error
+int reserve_room(char* file, std::size_t begin, std::size_t end) noexcept {
+  begin -= begin % static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  while (::madvise(file + begin, end - begin, kPopulateWrite) != 0)
+    if (errno != EINTR && errno != EAGAIN) return errno == EINVAL ? 0 : errno == EFAULT ? ENOSPC : errno;
+  return 0;
+}
+
+bool is_directory(const std::string& file) {
+  struct stat s;
+  return ::stat(file.c_str(), &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+constexpr std::size_t length_of(std::uint64_t events) { return kTraceEventsAt + events * sizeof(TraceEvent); }
+
+}  // namespace
+
+TraceWriter::TraceWriter(const std::string& file, int pe, int n_pes, const std::string& machine)
+    : path_(std::filesystem::absolute(trace_piece(file, pe))), length_(length_of(kRoom)) {
+  const auto refuse = [&](const std::string& what, int code) {
+    throw Error(Code::invalid_option,
+                strf("SHOAL_TRACE=\"%s\" is not valid: expected a file that can be written, but %s: %s", file.c_str(),
+                     what.c_str(), std::strerror(code)));
+  };
+  if (is_directory(file)) refuse(file, EISDIR);
+  ::unlink(path_.c_str());  // of an earlier run that was killed
+  const UniqueFd fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(length_)) != 0) refuse(path_, errno);
+  void* at = ::mmap(nullptr, length_, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (at == MAP_FAILED) throw_errno("mmap of " + path_);
+  char* bytes = static_cast<char*>(at);
+  if (const int code = reserve_room(bytes, 0, length_of(kStep))) {
+    ::munmap(at, length_);
+    ::unlink(path_.c_str());
+    refuse(path_, code);
+  }
+  header_ = new (at) TraceHeader{};
+  names_ = bytes + kTraceNamesAt;
+  events_ = reinterpret_cast<TraceEvent*>(bytes + kTraceEventsAt);
+  header_->size = sizeof(TraceEvent);
+  header_->pe = pe;
+  header_->n_pes = n_pes;
+  header_->room = kStep;
+  std::strncpy(header_->machine, machine.c_str(), sizeof header_->machine - 1);
+  mark();
+  header_->first_ticks = header_->last_ticks;
+  header_->first_ns = header_->met_ns = header_->last_ns;
+  header_->magic = kTraceMagic;
+  try {
+    const QuietSignals quiet;
+    helper_ = std::thread([this] { help(); });
+  } catch (const std::system_error&) {
+  }
+}
+
+TraceWriter::~TraceWriter() {
+  stop_helper();
+  ::munmap(header_, length_);
+}
+
+void TraceWriter::prepare_more() noexcept {
+  if (!helper_.joinable()) return;
+  asked_.fetch_add(1, std::memory_order_relaxed);
+  futex_wake_all(asked_);
+}
+
+void TraceWriter::help() noexcept {
+  for (std::uint32_t done = 0; !stopped_.load(std::memory_order_acquire);) {
+    const std::uint32_t asked = asked_.load(std::memory_order_acquire);
+    if (asked == done) {
+      futex_wait(asked_, asked, kHelperLooksNs);
+      continue;
+    }
+    ++done;
+    const std::lock_guard guard(mutex_);
+    if (!finished_ && !full_ && header_->events.load(std::memory_order_relaxed) + kStep > header_->room) extend();
+  }
+}
+
+void TraceWriter::stop_helper() noexcept {
+  if (!helper_.joinable()) return;
+  stopped_.store(true, std::memory_order_release);
+  futex_wake_all(asked_);
+  helper_.join();
+}
+
+void TraceWriter::met() noexcept { header_->met_ns = now_ns(); }
+
+void TraceWriter::mark() noexcept {
+  header_->last_ticks = ticks();
+  header_->last_ns = now_ns();
+}
+
+std::uint16_t TraceWriter::name(const char* text) noexcept {
+  const std::lock_guard guard(mutex_);
+  for (std::uint16_t i = 0; i < named_; ++i)
+    if (std::strncmp(names_ + i * kTraceNameBytes, text, kTraceNameBytes - 1) == 0) return i;
+  if (named_ + 1u >= kTraceNames) return named_;
+  std::strncpy(names_ + named_ * kTraceNameBytes, text, kTraceNameBytes - 1);
+  return named_++;
+}
+
+void TraceWriter::extend() noexcept {
+  const std::uint64_t room = header_->room + kStep;
+  full_ =
+      room > kRoom || reserve_room(reinterpret_cast<char*>(header_), length_of(header_->room), length_of(room)) != 0;
+  if (full_) return;
+  mark();
+  header_->room = room;
+  room_.store(room, std::memory_order_relaxed);
+}
+
+bool TraceWriter::reserve(std::uint64_t index) noexcept {
+  const std::lock_guard guard(mutex_);
+  while (!finished_ && !full_ && index >= header_->room) extend();
+  if (full_) header_->lost.fetch_add(1, std::memory_order_relaxed);
+  return !finished_ && index < header_->room;
+}
+
+void TraceWriter::finish() noexcept {
+  stop_helper();
+  mark();
+  const std::lock_guard guard(mutex_);
+  finished_ = true;
+  room_.store(0, std::memory_order_relaxed);
+  const std::uint64_t used = std::min(header_->events.load(std::memory_order_relaxed), header_->room);
+  [[maybe_unused]] const int done = ::truncate(path_.c_str(), static_cast<off_t>(length_of(used)));
+}
+
+}  // namespace shoal

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What check mode knows of a heap's blocks: which are alive, which were freed, and whether the bytes behind each are
+// untouched.
+//
+// Thread safety: all functions.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+
+#include "comm/segment_table.hpp"
+
+namespace shoal {
+
+class HeapGuard final : public Blocks {
+ public:
+  static constexpr std::size_t kBytes = 64;  ///< guarded behind each block
+
+  /// @param segments  is told when blocks come or go; outlives this
+  explicit HeapGuard(SegmentTable& segments) : segments_(segments) {}
+  /// The block at `start` was handed out; kBytes behind it are its guard.
+  void allocated(char* start, std::size_t bytes) noexcept;
+  void freed(char* start) noexcept;
+  /// What is wrong with the guard of some block, in words, or nothing. Looks at kLooked blocks, going round where there
+  /// are more.
+  std::optional<std::string> damage() const;
+  /// The same for the block at `start`.
+  std::optional<std::string> damage(const void* start) const;
+  static constexpr std::size_t kLooked = 1024;
+
+  Block around(std::uintptr_t address) const noexcept override;
+  std::string explain(std::uintptr_t address, std::size_t bytes) const override;
+
+ private:
+  using Live = std::map<std::uintptr_t, std::size_t>;
+  struct Freed {
+    std::uintptr_t start;
+    std::size_t bytes;
+  };
+  /// The block that starts at or before `address`, or end().
+  Live::const_iterator before(std::uintptr_t address) const noexcept;
+
+  SegmentTable& segments_;
+  mutable std::shared_mutex mutex_;
+  Live live_;
+  std::deque<Freed> freed_;                      // the last ones
+  mutable std::atomic<std::uintptr_t> next_{0};  // where the next look begins
+};
+
+}  // namespace shoal

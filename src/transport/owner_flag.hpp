@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <sched.h>
+
+#include <atomic>
+
+#include "base/fence.hpp"
+
+namespace shoal {
+
+/// Who has it uses what it guards, one thread at a time. Thread safe.
+class OwnerFlag final {
+ public:
+  bool try_own() noexcept {
+    return !owned_.load(std::memory_order_relaxed) && !owned_.exchange(true, std::memory_order_acquire);
+  }
+  void own() noexcept {
+    for (int i = 0; !try_own(); ++i) {
+      if (i < kSpins)
+        cpu_relax();
+      else
+        ::sched_yield();
+    }
+  }
+  void disown() noexcept { owned_.store(false, std::memory_order_release); }
+
+ private:
+  static constexpr int kSpins = 200;
+  alignas(64) std::atomic<bool> owned_{false};
+};
+
+/// Owns while it lives.
+class Owning final {
+ public:
+  explicit Owning(OwnerFlag& flag) noexcept : flag_(flag) { flag_.own(); }
+  ~Owning() { flag_.disown(); }
+  Owning(const Owning&) = delete;
+  Owning& operator=(const Owning&) = delete;
+
+ private:
+  OwnerFlag& flag_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/socket/door.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "transport/serving_thread.hpp"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kMostPending = 256;               // that have not said hello yet
+constexpr std::uint64_t kHelloNs = 10'000'000'000;      // to say it
+constexpr int kLookMs = 1000;
+constexpr int kNoDescriptorsMs = 10;
+
+}  // namespace
+
+struct Door::Pending {
+  std::unique_ptr<Stream> stream;
+  std::string who;
+  std::uint64_t deadline_ns;
+  bool open = false;  // the handshake is done
+  wire::Hello hello{};
+  std::size_t heard = 0;
+};
+
+Door::Door(UniqueFd listener, const StreamMaker& maker, const SocketSettings& settings, Target& target, Visitor visitor)
+    : listener_(std::move(listener)), stop_(::eventfd(0, EFD_CLOEXEC)), maker_(maker), settings_(settings), target_(target),
+      visitor_(std::move(visitor)) {
+  if (!stop_) throw_errno("eventfd");
+  thread_ = start_thread([this] { run(); });
+}
+
+Door::~Door() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+void Door::accept_all() noexcept {
+  for (;;) {
+    UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket) {
+      // No descriptors left: who comes waits until some are. The listener stays readable meanwhile: do not spin on it.
+      pollfd stop{stop_.get(), POLLIN, 0};
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) ::poll(&stop, 1, kNoDescriptorsMs);
+      return;
+    }
+    prepare(socket.get(), settings_);
+    const std::string who = peer_text(socket.get());
+    if (pending_.size() >= kMostPending) {
+      target_.refused(who, "too many connections wait to say who they are");
+      continue;
+    }
+    try {
+      pending_.push_back({maker_.make(std::move(socket), false), who, now_ns() + kHelloNs, false, {}, 0});
+    } catch (const std::exception& error) {
+      target_.refused(who, error.what());
+    }
+  }
+}
+
+/// @return whether it is done with: handed on, or closed. @throws Error
+bool Door::advance(Pending& pending) {
+  if (!pending.open && !(pending.open = pending.stream->handshake())) return false;
+  while (pending.heard < sizeof pending.hello) {
+    const ssize_t n = pending.stream->read(reinterpret_cast<char*>(&pending.hello) + pending.heard, sizeof pending.hello - pending.heard);
+    if (n == Stream::kAgain) return false;
+    if (n == Stream::kEnded) throw Error(Code::peer, pending.stream->why());
+    pending.heard += static_cast<std::size_t>(n);
+  }
+  visitor_(pending.hello, std::move(pending.stream));
+  return true;
+}
+
+void Door::run() noexcept {
+  std::vector<pollfd> polled;
+  for (;;) {
+    polled = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    for (const Pending& pending : pending_) polled.push_back({pending.stream->fd(), POLLIN, 0});
+    if (::poll(polled.data(), polled.size(), pending_.empty() ? -1 : kLookMs) < 0 && errno != EINTR) return;
+    if (polled[0].revents != 0) return;
+    if (polled[1].revents != 0) accept_all();
+    std::erase_if(pending_, [this](Pending& pending) {
+      try {
+        if (advance(pending)) return true;
+        if (now_ns() < pending.deadline_ns) return false;
+        target_.refused(pending.who, "it connected and did not say who it is");
+      } catch (const Error& error) {
+        // Who went away and had said nothing wasn't refused: it may be a PE that died, of which others tell.
+        if (error.code() != Code::peer || pending.heard != 0) target_.refused(pending.who, error.what());
+      } catch (const std::exception& error) {
+        target_.refused(pending.who, error.what());
+      }
+      return true;
+    });
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a PE listens: one port, and every address of its machine by which others might reach it.
+#pragma once
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+
+namespace shoal {
+
+/// What all connections have in common.
+struct SocketSettings {
+  std::string interface;   ///< a name, or the beginning of an address: only those are offered; "": all
+  std::string congestion;  ///< the kernel's congestion control; "auto": cubic where the kernel has it, "": as it is
+  int silence_s = 10;      ///< a machine that says nothing for so long is gone
+};
+
+struct Endpoint {
+  std::uint16_t port = 0;
+  std::string machine;             ///< its name, for messages
+  std::vector<std::string> hosts;  ///< numeric, the likeliest first
+  /// "<port>\n<machine> <host> <host> ...": what follows the port all PEs of a machine have in common
+  std::string text() const;
+  /// @throws Error{peer}
+  static Endpoint parse(const std::string& text);
+};
+
+/// Listens on a free port of all addresses. @throws Error
+UniqueFd listen_anywhere(const SocketSettings& settings, Endpoint& endpoint);
+
+/// A connected, non-blocking socket. @param deadline_ns as now_ns(). @param why set where there is none
+UniqueFd connect_to(const std::string& host, std::uint16_t port, std::uint64_t deadline_ns, std::string& why);
+/// The options of every connected socket: no delay, keepalive, congestion control.
+void prepare(int fd, const SocketSettings& settings) noexcept;
+/// "192.168.1.7:4711", of the other side.
+std::string peer_text(int fd);
+
+}  // namespace shoal

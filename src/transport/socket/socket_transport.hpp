@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport over TCP sockets, encrypted or not: the stream maker decides. One connection to each PE that something was
+// ever sent to or by, opened on first use.
+#pragma once
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "transport/serving_thread.hpp"
+#include "transport/socket/connection.hpp"
+#include "transport/socket/door.hpp"
+#include "transport/socket/endpoint.hpp"
+#include "transport/transport.hpp"
+
+namespace shoal {
+
+class SocketTransport final : public Transport, private Served {
+ public:
+  /// Listens. @param target  outlives this. @throws Error
+  SocketTransport(int me, int n_pes, const SocketSettings& settings, std::unique_ptr<StreamMaker> maker, Target& target);
+  ~SocketTransport() override;
+
+  const char* name() const noexcept override { return maker_->name(); }
+  std::string address() const override;
+  void start(std::vector<std::string> addresses) override;
+  void leaving() noexcept override { leaving_.store(true, std::memory_order_seq_cst); }
+  void close() noexcept override;
+
+  void put(const Far& to, const void* from, std::size_t bytes) noexcept override;
+  void get(const Far& from, void* to, std::size_t bytes, Tally& tally, bool gather) noexcept override;
+  void update(const Far& word, const AtomicCall& call) noexcept override;
+  void raise(const Far& word, std::uint64_t value) noexcept override;
+  void fetch(const Far& word, const AtomicCall& call, void* old, Tally& tally, bool gather) noexcept override;
+  void flush(Tally& tally) noexcept override;
+  bool progress() noexcept override;
+  void rest() noexcept override { thread_.rest(); }
+
+ private:
+  using JobId = std::array<std::uint8_t, 16>;
+
+  Connection& peer(int pe) noexcept {
+    Connection* connection = peers_[static_cast<std::size_t>(pe)].load(std::memory_order_acquire);
+    return connection != nullptr ? *connection : open(pe);
+  }
+  // open.cpp: how connections come about
+  Connection& open(int pe) noexcept;
+  Endpoint endpoint_of(int pe) const;
+  std::string identity_of(int pe) const;
+  std::unique_ptr<Stream> dial(int pe, bool& use_theirs);
+  std::unique_ptr<Stream> dial_host(int pe, const std::string& host, bool& use_theirs, std::uint64_t deadline_ns, std::string& why, bool& refused);
+  void on_hello(const wire::Hello& hello, std::unique_ptr<Stream> stream) noexcept;
+  Connection& add(int pe, std::unique_ptr<Stream> stream);
+
+  void put_body(Connection& connection, const wire::Frame& frame, const void* data) noexcept;
+  void make_room(Connection& connection, std::size_t bytes) noexcept;
+  void make_await(Connection& connection, std::uint64_t bytes) noexcept;
+  void wait_on(Connection& connection, short events, int round) noexcept;
+  void appended(Connection& connection) noexcept;
+  [[noreturn]] void lost(Connection& connection) noexcept;
+  [[noreturn]] void fail_lost(const Connection& connection) noexcept;
+
+  bool serve(Connection& connection) noexcept;
+  bool serve_ready(int timeout_ms, bool& nudged) noexcept;
+  bool serve_all() noexcept override;
+  void send_what_lies() noexcept override;
+  bool serve_next() noexcept override;
+  void nudge() noexcept override;
+  void watch_lost() noexcept override;
+
+  const int me_, n_pes_;
+  const SocketSettings settings_;
+  const std::unique_ptr<StreamMaker> maker_;
+  Target& target_;
+  JobId job_{};
+  Endpoint endpoint_;
+  UniqueFd listener_, epoll_, nudge_;
+  // By PE, from start on. Many PEs have their machine in common.
+  struct Place {
+    const std::string* machine;
+    std::uint16_t port;
+  };
+  std::set<std::string> machines_;
+  std::vector<Place> places_;
+  std::vector<std::string> identities_;  // of their streams' makers; empty: they have none
+
+  std::mutex opening_;
+  std::condition_variable opened_;
+  std::vector<bool> dialing_;                                   // by PE
+  std::vector<std::unique_ptr<Connection>> owned_;              // all ever opened
+  std::unique_ptr<std::atomic<Connection*>[]> peers_, opened_list_;  // by PE; in the order of opening
+  std::atomic<int> opened_count_{0};
+
+  std::atomic<bool> leaving_{false};
+  std::atomic<Connection*> lost_{nullptr};
+  std::uint64_t lost_ns_ = 0, look_ns_ = 0;  // the thread's
+  std::unique_ptr<Door> door_;
+  ServingThread thread_{*this};
+};
+
+}  // namespace shoal

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes in kernels: one line that names kernel, core, PE, call and argument; the job ends at once, with status 1 or the signal's.
+
+mistakes_test.py SHOALRUN MISTAKES [sanitized] [unittest arguments]
+"""
+import re
+import subprocess
+import sys
+import unittest
+
+SHOALRUN, PROGRAM = sys.argv[1:3]
+SANITIZED = "sanitized" in sys.argv
+PES = 3
+DEADLINE = 30
+
+# case -> the call and what is said of it
+CASES = {
+    "pe_n": r"p: pe: PE 3 is out of range: this job has PEs 0 to 2",
+    "pe_minus": r"get: pe: PE -1 is out of range",
+    "pe_atomic": r"add: pe: PE 99 is out of range",
+    "foreign_dest": r"put: dest: 0x[0-9a-f]+ \(32 bytes\) is not symmetric memory: allocate it by shmem_malloc or Device::allocate",
+    "foreign_source": r"g: source: 0x[0-9a-f]+ \(8 bytes\) is not symmetric",
+    "foreign_null": r"p: dest: \S+ \(8 bytes\) is not symmetric",
+    "overrun_dest": r"put: dest: 32 bytes from 0x[0-9a-f]+ run past the end",
+    "overrun_source": r"put: source: 32 bytes from 0x[0-9a-f]+ run past the end",
+    "overrun_get": r"get: dest: 32 bytes from 0x[0-9a-f]+ run past the end",
+    "overrun_huge": r"put_nbi: dest: \d+ bytes from 0x[0-9a-f]+ run past the end",
+    "overrun_scratch": r"put: source: 524288 bytes from 0x[0-9a-f]+ run past the end.*scratch",
+    "misaligned": r"add: word: 0x[0-9a-f]+4 is misaligned: it must be a multiple of 8",
+    "misaligned_wait": r"wait_until: word: 0x[0-9a-f]+2 is misaligned: it must be a multiple of 4",
+    "wait_private": r"wait_until: word: 0x[0-9a-f]+ \(8 bytes\) is not symmetric",
+    "stride": r"iput: dst: a stride must be at least 1",
+    "strided_overrun": r"iput: dest: 104 bytes from 0x[0-9a-f]+ run past the end",
+    "scratch": r"scratch: n: 800000 bytes of scratch are wanted, but 0 of the core's 196608 are taken.*SHOAL_DEVICE_SCRATCH",
+    "staging": r"gm2gm::put: staging: the buffer must lie in this core's scratch",
+    "not_scratch": r"ub2gm::put: source: the range must lie in this core's scratch",
+    "group": r"Group: first, count: a group has this core",
+    "team_rank": r"pe: rank: 7 is out of range: the team has members 0 to 2",
+    "throws": r"exception: the kernel threw: no more apples",
+    "throws_int": r"exception: the kernel threw something that is no std::exception",
+}
+CRASHES = {"segv": (11, r"Segmentation fault.*0x10\b"), "fpe": (8, r"Floating point exception"), "abort": (6, None)}
+
+
+def run(case):
+    done = subprocess.run([SHOALRUN, "-n", str(PES), PROGRAM, case], capture_output=True, text=True, timeout=DEADLINE)
+    return done.returncode, done.stderr
+
+
+class Mistakes(unittest.TestCase):
+    def test_each_names_kernel_core_pe_and_argument(self):
+        for case, pattern in CASES.items():
+            with self.subTest(case):
+                status, text = run(case)
+                self.assertEqual(status, 1, text)
+                self.assertRegex(text, r"shoal: PE 2: kernel (\(anonymous namespace\)::)?faulty, core 1: " + pattern)
+
+    def test_crashes_name_kernel_core_and_pe(self):
+        for case, (signal, pattern) in CRASHES.items():
+            with self.subTest(case):
+                status, text = run(case)
+                if SANITIZED:  # which have handlers of their own
+                    self.assertNotEqual(status, 0, text)
+                    continue
+                self.assertEqual(status, 128 + signal, text)
+                self.assertRegex(text, rf"PE 2\b.*signal {signal}")
+                if pattern:
+                    self.assertRegex(text, r"shoal: PE 2: kernel (\(anonymous namespace\)::)?faulty, core 1: crashed: signal \d+ \(" + pattern)
+
+    def test_launches_are_checked(self):
+        for case, pattern in {"cores": r"launch: kernel .*faulty: cores: 65 is out of range: this device has 1 to 8",
+                              "launch_scratch": r"launch: kernel .*faulty: scratch: 1099511627776 bytes are more than a core can have",
+                              "lambda": r"kernel .*, core 0: p: pe: PE -5 is out of range",
+                              "named": r"kernel my operator, core 0: p: pe: PE -5 is out of range"}.items():
+            with self.subTest(case):
+                status, text = run(case)
+                self.assertEqual(status, 1, text)
+                self.assertRegex(text, r"shoal: PE \d: " + pattern)
+
+    def test_a_meeting_that_others_left_out_is_told(self):
+        status, text = run("lonely")
+        self.assertEqual(status, 1, text)
+        self.assertRegex(text, r"shoal: PE 2: kernel .*lonely, core \d: barrier: PE [01] has come to the end of the job without this call")
+
+    def test_without_a_mistake_all_is_well(self):
+        self.assertEqual(run("none"), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *[a for a in sys.argv[3:] if a != "sanitized"]])

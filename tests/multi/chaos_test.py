@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""SHOAL_CHAOS: forgotten fences and quiets show, correct programs never fail.
+
+Needs SHOALRUN and CHAOS_PROGRAMS in the environment. With SHOAL_TEST_FULL=1 more seeds.
+"""
+import os
+import subprocess
+import unittest
+
+SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
+PROGRAM = os.environ.get("CHAOS_PROGRAMS", "chaos_programs")
+FULL = os.environ.get("SHOAL_TEST_FULL") == "1"
+DEADLINE = 240  # seconds
+CASES = ("fence", "sync", "reuse", "get", "twice", "own")
+SEEDS = range(1, 11 if FULL else 4)
+
+
+def run(arguments, pes=3, **variables):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
+    environment.update(variables, SHOAL_TEST_PES=str(pes))
+    return subprocess.run([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", str(pes), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, env=environment, timeout=DEADLINE, stdin=subprocess.DEVNULL)
+
+
+class Chaos(unittest.TestCase):
+    def test_forgotten_fences_and_quiets_show(self):
+        for case in CASES:
+            for seed in SEEDS:
+                with self.subTest(f"{case}, seed {seed}"):
+                    found = run([PROGRAM, case, "wrong"], SHOAL_CHAOS=str(seed))
+                    self.assertEqual(found.returncode, 1, found.stdout)
+                    self.assertRegex(found.stdout, r"PE \d: element \d+ is -?\d+, not \d+")
+
+    def test_correct_programs_do_not_fail(self):
+        for case in CASES:
+            for seed in SEEDS:
+                with self.subTest(f"{case}, seed {seed}"):
+                    found = run([PROGRAM, case, "right"], SHOAL_CHAOS=str(seed))
+                    self.assertEqual(found.returncode, 0, found.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+# SHOAL_CHECK=1: mistakes, and what is said of them. With debug information, so that lines can be told.
+add_executable(check_programs check_programs.c)
+target_compile_options(check_programs PRIVATE -g -O0)
+target_link_libraries(check_programs PRIVATE shoal shoal_flags Threads::Threads)
+if(NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME multi.check COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/check_test.py)
+  set_tests_properties(multi.check PROPERTIES LABELS "multi" TIMEOUT 300 PROCESSORS 2 ENVIRONMENT
+    "SHOALRUN=$<TARGET_FILE:shoalrun>;CHECK_PROGRAMS=$<TARGET_FILE:check_programs>;CHECK_SOURCE=${CMAKE_CURRENT_LIST_DIR}/check_programs.c")
+endif()

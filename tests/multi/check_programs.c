@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mistakes that SHOAL_CHECK=1 finds, one a run, for check_test.py: `check_programs CASE`. Each wrong call stands on a line that
+// ends with a comment naming it, "wrong"; the test looks for its number. A case that comes back gives status 98.
+#include <pthread.h>
+#include <shmem.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int me, npes;
+static long word, source[64], dest[64], lock;
+static long psync[SHMEM_COLLECT_SYNC_SIZE];
+static long work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+static long *heap;
+
+/* ---- calls that must agree ---- */
+static void malloc_sizes(void) {
+  void *p = shmem_malloc(me == 1 ? 200 : 100); // wrong
+  shmem_free(p);
+}
+static void malloc_calls(void) {
+  if (me == 1) shmem_barrier_all(); // wrong
+  else shmem_malloc(64);
+}
+static void free_other(void) {
+  long *a = shmem_malloc(64), *b = shmem_malloc(64);
+  shmem_free(me == 1 ? a : b); // wrong
+}
+static void operations(void) {
+  if (me == 1) shmem_long_max_reduce(SHMEM_TEAM_WORLD, dest, source, 4); // wrong
+  else shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 4);
+}
+static void types(void) {
+  if (me == 2) shmem_int_sum_reduce(SHMEM_TEAM_WORLD, (int *)dest, (int *)source, 4); // wrong
+  else shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 4);
+}
+static void counts(void) {
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, me == 1 ? 5 : 4); // wrong
+}
+static void roots(void) {
+  shmem_long_broadcast(SHMEM_TEAM_WORLD, dest, source, 4, me == 2 ? 1 : 0); // wrong
+}
+static void addresses(void) {
+  shmem_long_fcollect(SHMEM_TEAM_WORLD, dest, me == 1 ? source + 8 : source, 2); // wrong
+}
+static void team(void) {
+  shmem_team_t pair;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &pair);
+  if (me == 1) shmem_team_sync(pair); // wrong
+  else shmem_barrier_all();
+}
+static void never(void) {
+  if (me == 1) return; // and finalizes
+  shmem_barrier_all(); // wrong
+}
+static void locks(void) {
+  if (me < 2) {
+    static long a, b;
+    shmem_set_lock(me == 0 ? &a : &b);
+    shmem_sync(0, 0, 2, psync);
+    shmem_set_lock(me == 0 ? &b : &a); // wrong
+  }
+  shmem_barrier_all();
+}
+
+/* ---- memory ---- */
+static void freed_put(void) {
+  long *p = shmem_malloc(64);
+  shmem_free(p);
+  if (me == 1) shmem_long_p(p, 1, 0); // wrong
+  shmem_barrier_all();
+}
+static void freed_source(void) {
+  long *p = shmem_malloc(64);
+  shmem_free(p);
+  if (me == 1) shmem_long_put(dest, p, 4, 0); // wrong
+  shmem_barrier_all();
+}
+static void never_allocated(void) {
+  if (me == 1) shmem_long_atomic_inc(heap + 4096, 0); // wrong
+  shmem_barrier_all();
+}
+static void past_block(void) {
+  if (me == 1) shmem_long_put(heap + 60, source, 8, 0); // wrong
+  shmem_barrier_all();
+}
+static void past_block_get(void) {
+  if (me == 1) shmem_long_iget(source, heap, 1, 10, 8, 0); // wrong
+  shmem_barrier_all();
+}
+static void wait_freed(void) {
+  long *p = shmem_calloc(1, 64);
+  shmem_free(p);
+  if (me == 1) shmem_long_wait_until(p, SHMEM_CMP_EQ, 5); // wrong
+  shmem_barrier_all();
+}
+static void overrun(void) {
+  if (me == 1) heap[64] = 1;
+  shmem_barrier_all(); // wrong
+}
+static void overrun_freed(void) {
+  char *p = shmem_malloc(100);
+  if (me == 1) p[102] = 1;
+  shmem_free(p); // wrong
+}
+
+/* ---- the same once many right calls have been made: what they showed to be good is good no longer ---- */
+static long *used_block(void) {
+  long *p = shmem_calloc(8, sizeof *p);
+  for (int i = 0; i < 200; ++i) {
+    shmem_long_p(p, 1, 0);
+    shmem_long_put(p, source, 8, (me + 1) % npes);
+    shmem_long_put(dest, p, 8, 0);
+    shmem_long_get(dest + 8, p, 8, 0);
+    shmem_long_atomic_add(p, 1, 0);
+    shmem_long_wait_until(p, SHMEM_CMP_GE, 0);
+  }
+  shmem_barrier_all();
+  return p;
+}
+static void freed_put_later(void) {
+  long *p = used_block();
+  shmem_free(p);
+  if (me == 1) shmem_long_p(p, 1, 0); // wrong
+  shmem_barrier_all();
+}
+static void freed_source_later(void) {
+  long *p = used_block();
+  shmem_free(p);
+  if (me == 1) shmem_long_put(dest, p, 8, 0); // wrong
+  shmem_barrier_all();
+}
+static void freed_atomic_later(void) {
+  long *p = used_block();
+  shmem_free(p);
+  if (me == 1) shmem_long_atomic_add(p, 1, 0); // wrong
+  shmem_barrier_all();
+}
+static void past_block_later(void) {
+  long *p = used_block();
+  if (me == 1) shmem_long_put(p + 1, source, 8, 0); // wrong
+  shmem_barrier_all();
+}
+static void overlap_put_later(void) {
+  long *p = used_block();
+  if (me == 1) shmem_long_put(p, p + 2, 4, me); // wrong
+  shmem_barrier_all();
+}
+static void wait_freed_later(void) {
+  long *p = used_block();
+  shmem_free(p);
+  if (me == 1) shmem_long_wait_until(p, SHMEM_CMP_EQ, 5); // wrong
+  shmem_barrier_all();
+}
+
+/* ---- overlap ---- */
+static void overlap_put(void) {
+  if (me == 1) shmem_long_put(heap, heap + 2, 4, me); // wrong
+  shmem_barrier_all();
+}
+static void overlap_reduce(void) {
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap + 2, 4); // wrong
+}
+static void overlap_fcollect(void) {
+  shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, heap, 2); // wrong
+}
+
+/* ---- work arrays ---- */
+static void psync_again(void) {
+  shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, psync);
+  shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, psync); // wrong
+}
+static void psync_again_reduce(void) {
+  shmem_long_sum_to_all(dest, source, 1, 0, 0, npes, work, psync);
+  shmem_long_max_to_all(dest, source, 1, 0, 0, npes, work, psync); // wrong
+}
+static void psync_unset(void) {
+  psync[1] = 17;
+  shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, psync); // wrong
+}
+
+/* ---- threads ---- */
+static void *call_put(void *unused) {
+  shmem_long_p(&word, 1, 0); // wrong
+  return unused;
+}
+static void thread(void) {
+  pthread_t other;
+  if (me == 1) {
+    pthread_create(&other, NULL, call_put, NULL);
+    pthread_join(other, NULL);
+  }
+  shmem_barrier_all();
+}
+static void *call_wait(void *unused) {
+  shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
+  return unused;
+}
+static void serialized(void) {
+  pthread_t other;
+  if (me == 1) {
+    pthread_create(&other, NULL, call_wait, NULL);
+    for (;;) shmem_long_atomic_add(heap, 1, 0); // wrong
+  }
+  shmem_barrier_all();
+}
+
+/* ---- what is right ---- */
+static void right(void) {
+  long *p = shmem_malloc(100);
+  p[11] = 1;
+  shmem_long_put(heap, source, 64, (me + 1) % npes);
+  shmem_long_put(heap, heap, 64, me); // the same memory is no overlap
+  shmem_long_iput(heap, source, 3, 1, 21, (me + 1) % npes);
+  shmem_putmem(p, source, 100, (me + 1) % npes);
+  shmem_barrier_all();
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, dest, 4);
+  shmem_long_collect(SHMEM_TEAM_WORLD, dest, source, (size_t)me);
+  p = shmem_realloc(p, 1000);
+  shmem_putmem(p, p, 1000, me);
+  p = shmem_realloc(p, 10);
+  shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, psync);
+  shmem_barrier_all();
+  shmem_broadcast64(dest, source, 4, 1, 0, 0, npes, psync);
+  shmem_barrier_all();
+  for (int i = 0; i < 3; ++i) shmem_sync(0, 0, npes, psync);
+  shmem_set_lock(&lock);
+  shmem_clear_lock(&lock);
+  shmem_free(p);
+  if (me == 0) shmem_putmem(dest, source, 0, 0);
+  shmem_finalize();
+  exit(0);
+}
+
+static const struct {
+  const char *name;
+  void (*run)(void);
+  int level;
+} cases[] = {
+#define CASE(name) {#name, name, SHMEM_THREAD_FUNNELED}
+    CASE(malloc_sizes), CASE(malloc_calls), CASE(free_other), CASE(operations), CASE(types), CASE(counts), CASE(roots),
+    CASE(addresses), CASE(team), CASE(never), CASE(locks), CASE(freed_put), CASE(freed_source), CASE(never_allocated), CASE(past_block),
+    CASE(past_block_get), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
+    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(overlap_put), CASE(overlap_reduce),
+    CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_unset), CASE(thread),
+    {"serialized", serialized, SHMEM_THREAD_SERIALIZED}, CASE(right)};
+
+int main(int argc, char **argv) {
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    if (argc < 2 || strcmp(argv[1], cases[i].name) != 0) continue;
+    int provided;
+    if (shmem_init_thread(cases[i].level, &provided) != 0) return 97;
+    me = shmem_my_pe();
+    npes = shmem_n_pes();
+    heap = shmem_calloc(64, sizeof *heap);
+    cases[i].run();
+    shmem_finalize();
+    return 98;
+  }
+  fprintf(stderr, "no such case\n");
+  return 99;
+}

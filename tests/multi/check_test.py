@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What SHOAL_CHECK=1 says of mistakes: the message is read whole, the line of the program included.
+
+Needs SHOALRUN, CHECK_PROGRAMS and CHECK_SOURCE in the environment: the launcher, the program and its source.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
+PROGRAM = os.environ.get("CHECK_PROGRAMS", "check_programs")
+SOURCE = os.environ.get("CHECK_SOURCE", "check_programs.c")
+DEADLINE = 60  # seconds
+DIFFER = r"the members of the team of 3 PEs do not call the same: PE 0 calls {0}\(team of 3 PEs{1}\) at .*; PE {2} calls {3}\(team of 3 PEs{4}\) at .*"
+ANY = ".*"
+# case -> pattern of the line, whoever says it
+CASES = {
+    "malloc_sizes": "shmem_malloc: " + DIFFER.format("shmem_malloc", ", 100 bytes", 1, "shmem_malloc", ", 200 bytes"),
+    "malloc_calls": "shmem_barrier_all: " + DIFFER.format("shmem_malloc", ", 64 bytes", 1, "shmem_barrier_all", ""),
+    "free_other": "shmem_free: " + DIFFER.format("shmem_free", ANY + r"heap \+ 0x[0-9a-f]+", 1, "shmem_free", ANY + r"heap \+ 0x[0-9a-f]+"),
+    "operations": "shmem_long_max_reduce: " + DIFFER.format("shmem_long_sum_reduce", ", 4 elements" + ANY, 1, "shmem_long_max_reduce", ANY),
+    "types": "shmem_int_sum_reduce: " + DIFFER.format("shmem_long_sum_reduce", ANY, 2, "shmem_int_sum_reduce", ANY),
+    "counts": "shmem_long_sum_reduce: " + DIFFER.format("shmem_long_sum_reduce", ", 4 elements" + ANY, 1, "shmem_long_sum_reduce", ", 5 elements" + ANY),
+    "roots": "shmem_long_broadcast: " + DIFFER.format("shmem_long_broadcast", ANY + "root 0" + ANY, 2, "shmem_long_broadcast", ANY + "root 1" + ANY),
+    "addresses": "shmem_long_fcollect: " + DIFFER.format("shmem_long_fcollect", ANY, 1, "shmem_long_fcollect", ANY + r"source at static data" + ANY),
+    "team": r"shmem_(team_sync|barrier_all): the job can never go on: .*PEs 0 and 1 wait for each other: .*shmem_barrier_all.*shmem_team_sync",
+    "never": r"shmem_(finalize|barrier_all): the job can never go on: .*can no longer enter the shmem_barrier_all that .*waits? in: it is in shmem_finalize",
+    "locks": r"shmem_(set_lock|barrier_all): the job can never go on: PEs 0 and 1 wait for each other: .*lock 0x",
+    "freed_put": r"shmem_long_p: dest: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
+    "freed_source": r"shmem_long_put: source: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
+    "never_allocated": r"shmem_long_atomic_inc: the word: 0x[0-9a-f]+ is in no allocated block: the one before it, of 512 bytes at 0x[0-9a-f]+, ends 32256 bytes earlier",
+    "past_block": r"shmem_long_put: dest: 64 bytes from 0x[0-9a-f]+ run 32 bytes past the end of the block of 512 bytes at 0x[0-9a-f]+",
+    "past_block_get": r"shmem_long_iget: source: 568 bytes from 0x[0-9a-f]+ run 56 bytes past the end of the block of 512 bytes",
+    "wait_freed": r"shmem_long_wait_until: .*which has been freed",
+    "freed_put_later": r"shmem_long_p: dest: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
+    "freed_source_later": r"shmem_long_put: source: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
+    "freed_atomic_later": r"shmem_long_atomic_add: the word: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
+    "past_block_later": r"shmem_long_put: dest: 64 bytes from 0x[0-9a-f]+ run 8 bytes past the end of the block of 64 bytes",
+    "overlap_put_later": r"shmem_long_put: dest and source overlap: 32 bytes",
+    "wait_freed_later": r"shmem_long_wait_until: .*which has been freed",
+    "overrun": r"shmem_barrier_all: the block of 512 bytes at 0x[0-9a-f]+ was written past its end, at bytes 512 to 519",
+    "overrun_freed": r"shmem_free: the block of 100 bytes at 0x[0-9a-f]+ was written past its end, at bytes 102 to 102",
+    "overlap_put": r"shmem_long_put: dest and source overlap: 32 bytes at 0x[0-9a-f]+ and at 0x[0-9a-f]+ of this PE",
+    "overlap_reduce": r"shmem_long_sum_reduce: dest and source overlap: 32 bytes at 0x[0-9a-f]+ and 32 bytes at 0x[0-9a-f]+; they may be the same",
+    "overlap_fcollect": r"shmem_long_fcollect: dest and source overlap: 48 bytes at 0x[0-9a-f]+ and 16 bytes",
+    "psync_again": r"shmem_broadcast64: the pSync array at 0x[0-9a-f]+ is used again too early",
+    "psync_again_reduce": r"shmem_long_max_to_all: the pSync array at 0x[0-9a-f]+ is used again too early",
+    "psync_unset": r"shmem_broadcast64: pSync\[1\] at 0x[0-9a-f]+ is 17 and not SHMEM_SYNC_VALUE",
+    "thread": r"shmem_long_p: called by a thread that did not call init, though the thread level is SHMEM_THREAD_FUNNELED",
+    "serialized": r"shmem_long_(atomic_add|wait_until): called while another thread of this PE is in a call, though the thread level is SHMEM_THREAD_SERIALIZED",
+}
+
+
+def wrong_lines():
+    """{case: numbers of the lines in it that are marked as wrong}"""
+    lines, case = {}, None
+    with open(SOURCE, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            found = re.match(r"static void \*?(\w+)\(", line)
+            case = found.group(1) if found else case
+            if line.rstrip().endswith("// wrong"):
+                lines.setdefault({"call_put": "thread"}.get(case, case), []).append(number)
+    return lines
+
+
+class Check(unittest.TestCase):
+    def run_case(self, case, check="1"):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
+        environment.update(SHOAL_CHECK=check)
+        return subprocess.run([SHOALRUN, "--timeout", "40", "-n", "3", PROGRAM, case], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=environment, timeout=DEADLINE)
+
+    def test_each_mistake_is_named_with_both_sides_and_the_line(self):
+        wrong = wrong_lines()
+        for case, pattern in CASES.items():
+            with self.subTest(case):
+                run = self.run_case(case)
+                self.assertEqual(run.returncode, 1, run.stderr)
+                self.assertRegex(run.stderr, rf"(?m)^shoal: PE \d: {pattern}")
+                # SERIALIZED and deadlocks are noticed by any of several calls.
+                if shutil.which("addr2line") and case not in ("serialized", "never", "team", "locks"):
+                    self.assertRegex(run.stderr, rf"check_programs\.c:({'|'.join(map(str, wrong[case]))})\b", case)
+
+    def test_right_programs_run(self):
+        for check in ("1", "0"):
+            run = self.run_case("right", check)
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[1:])

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A PE that starts as its arguments say, shifts a number round the ring, and ends. With a second word it does something else:
+ *   direct_pe env [times]           by what is in the environment, so many times in turn
+ *   direct_pe id PE N FILE          PE N-1 makes the unique id and writes it to FILE; the others wait for that file
+ *   direct_pe rdzv PE N WHERE       meets at WHERE
+ * Before that: "tls INFO": aclshmemx_set_conf_store_tls(true, INFO, 0).
+ * After that: "die PE": that one is killed in the middle; "hang": PE 0 says "ready" and does nothing more, the others wait for
+ * it; "flood": PE 0 says "ready" and puts for ever; "exit PE STATUS": shmem_global_exit;
+ * "return PE STATUS": exit in the middle. */
+#include <aclshmemx.h>
+#include <shmem.h>
+#include <shmemx.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static long from_left = -1;
+
+static void shift(void) {
+  int me = shmem_my_pe(), n = shmem_n_pes();
+  shmem_barrier_all();
+  shmem_long_p(&from_left, 1000 + me, (me + 1) % n);
+  shmem_barrier_all();
+  if (from_left != 1000 + (me + n - 1) % n) shmem_global_exit(99);
+}
+
+static void behave(int argc, char **argv, int at) {
+  int me = shmem_my_pe(), n = shmem_n_pes();
+  shift();
+  if (at < argc && strcmp(argv[at], "die") == 0) {
+    if (me == atoi(argv[at + 1])) raise(SIGKILL);
+    while (1) pause();
+  }
+  if (at < argc && (strcmp(argv[at], "hang") == 0 || strcmp(argv[at], "flood") == 0)) {
+    static char block[1 << 20];
+    if (me != 0) shmem_barrier_all();
+    puts("ready");
+    fflush(stdout);
+    if (argv[at][0] == 'h') pause();
+    while (1) {
+      shmem_putmem(block, block, sizeof block, n - 1);
+      shmem_quiet();
+    }
+  }
+  if (at < argc && strcmp(argv[at], "exit") == 0) {
+    if (me == atoi(argv[at + 1])) shmem_global_exit(atoi(argv[at + 2]));
+    while (1) pause();
+  }
+  if (at < argc && strcmp(argv[at], "return") == 0) {
+    if (me == atoi(argv[at + 1])) exit(atoi(argv[at + 2]));
+    while (1) pause();
+  }
+}
+
+static int carry(const char *path, int maker, shmemx_uniqueid_t *id) {
+  char part[4096];
+  snprintf(part, sizeof part, "%s.part", path);
+  if (maker) {
+    if (shmemx_get_uniqueid(id) != 0) return 1;
+    FILE *to = fopen(part, "wb");
+    if (to == NULL || fwrite(id, sizeof *id, 1, to) != 1 || fclose(to) != 0 || rename(part, path) != 0) return 1;
+    return 0;
+  }
+  for (int i = 0; i < 20000; ++i) {
+    FILE *from = fopen(path, "rb");
+    if (from != NULL) return fread(id, sizeof *id, 1, from) != 1;
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+  }
+  return 1;
+}
+
+int main(int argc, char **argv) {
+  if (argc > 2 && strcmp(argv[1], "tls") == 0) {
+    if (aclshmemx_set_conf_store_tls(true, argv[2], 0) != 0) return 66;
+    argc -= 2, argv += 2;
+  }
+  if (argc > 1 && strcmp(argv[1], "env") == 0) {
+    int times = argc > 2 && atoi(argv[2]) > 0 ? atoi(argv[2]) : 1;
+    for (int i = 0; i < times; ++i) {
+      shmem_init();
+      behave(argc, argv, argc > 2 && atoi(argv[2]) > 0 ? 3 : 2);
+      if (i + 1 == times) printf("PE %d of %d\n", shmem_my_pe(), shmem_n_pes());
+      shmem_finalize();
+    }
+    return 0;
+  }
+  if (argc < 5) return 64;
+  shmemx_uniqueid_t id;
+  shmemx_init_attr_t attr = {.pe = atoi(argv[2]), .n_pes = atoi(argv[3])};
+  if (strcmp(argv[1], "id") == 0) {
+    if (carry(argv[4], attr.pe == attr.n_pes - 1, &id) != 0) return 65;
+    attr.id = &id;
+  } else {
+    attr.rdzv = argv[4];
+  }
+  int provided, code = shmemx_init_attr(&attr, SHMEM_THREAD_MULTIPLE, &provided);
+  if (code != 0) return code;
+  behave(argc, argv, 5);
+  printf("PE %d of %d\n", shmem_my_pe(), shmem_n_pes());
+  shmem_finalize();
+  return 0;
+}

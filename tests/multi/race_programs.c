@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose accesses nothing orders, and programs that order them: `race_programs CASE` on 3 PEs, for race_test.py. What races
+// stands on lines that end with "// race".
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static long data[8], source[8], got[8], flag, lock;
+static uint64_t signal_word;
+static int me;
+
+/* ---- races ---- */
+static void put_put(void) {
+  if (me < 2) shmem_long_put(data, source, 8, 2); // race
+  shmem_barrier_all();
+}
+static void put_get(void) {
+  if (me == 0) shmem_long_p(&data[3], 1, 2); // race
+  if (me == 1) shmem_long_get(got, data, 8, 2); // race
+  shmem_barrier_all();
+}
+static void no_fence(void) {
+  if (me == 0) {
+    shmem_long_put(data, source, 8, 1); // race
+    shmem_long_p(&flag, 1, 1);
+  }
+  if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, data, 8, 1); // race
+  }
+  shmem_barrier_all();
+}
+static void sync_only(void) {
+  if (me == 0) shmem_long_put(data, source, 8, 1); // race
+  shmem_sync_all();
+  if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+}
+static void other_team(void) {
+  shmem_team_t pair;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &pair);
+  if (me == 0) shmem_long_put(data, source, 8, 1); // race
+  shmem_quiet();
+  if (me < 2) shmem_team_sync(pair);
+  if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+}
+
+/* ---- no races ---- */
+static void barrier(void) {
+  if (me == 0) shmem_long_put(data, source, 8, 1);
+  shmem_barrier_all();
+  if (me == 2) shmem_long_get(got, data, 8, 1);
+  shmem_barrier_all();
+  shmem_long_put(data, source, 8, me);
+  shmem_barrier_all();
+}
+static void fence(void) {
+  if (me == 0) {
+    shmem_long_put(data, source, 8, 1);
+    shmem_fence();
+    shmem_long_p(&flag, 1, 1);
+  }
+  if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, data, 8, 1);
+  }
+  shmem_barrier_all();
+}
+static void signalled(void) {
+  if (me == 0) shmem_long_put_signal(data, source, 8, &signal_word, 1, SHMEM_SIGNAL_SET, 1);
+  if (me == 1) {
+    shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, data, 8, 1);
+  }
+  shmem_barrier_all();
+}
+static void polled(void) {
+  if (me == 0) shmem_long_put_signal(data, source, 8, &signal_word, 1, SHMEM_SIGNAL_SET, 1);
+  if (me == 1) {
+    while (shmem_signal_fetch(&signal_word) != 1) continue;
+    shmem_long_get(got, data, 8, 1);
+  }
+  shmem_barrier_all();
+}
+static void locked(void) {
+  shmem_set_lock(&lock);
+  const long value = shmem_long_g(&data[0], 0);
+  shmem_long_p(&data[0], value + 1, 0);
+  shmem_clear_lock(&lock);
+  shmem_barrier_all();
+}
+static void counted(void) {
+  if (me != 0) {
+    shmem_long_put(&data[me], source, 1, 0);
+    shmem_quiet();
+    shmem_long_atomic_inc(&flag, 0);
+  } else {
+    while (shmem_long_atomic_fetch(&flag, 0) != 2) continue;
+    shmem_long_get(got, data, 8, 0);
+  }
+  shmem_barrier_all();
+}
+static void apart(void) {
+  shmem_long_p(&data[me], 1, 2);
+  shmem_putmem((char *)&data[4] + me, source, 1, 2); // bytes of one word
+  shmem_barrier_all();
+}
+
+static const struct {
+  const char *name;
+  void (*run)(void);
+} cases[] = {{"put_put", put_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"sync_only", sync_only}, {"other_team", other_team},
+             {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart}};
+
+static void last_words(void) { puts("exit handler ran"); }
+
+/// race_programs CASE [STATUS]
+int main(int argc, char **argv) {
+  atexit(last_words);
+  shmem_init();
+  me = shmem_my_pe();
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
+    if (argc > 1 && strcmp(argv[1], cases[i].name) == 0) {
+      cases[i].run();
+      shmem_finalize();
+      return argc > 2 ? atoi(argv[2]) : 0;
+    }
+  return 99;
+}

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""SHOAL_RACE=1: unordered accesses are reported with both places, ordered ones are not, and the conformance suite raises no alarm.
+
+Needs SHOALRUN, RACE_PROGRAMS, RACE_SOURCE and PROGRAMS (the suite's programs, separated by colons) in the environment.
+"""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
+PROGRAM = os.environ.get("RACE_PROGRAMS", "race_programs")
+SOURCE = os.environ.get("RACE_SOURCE", "race_programs.c")
+PROGRAMS = [path for path in os.environ.get("PROGRAMS", "").split(":") if path]
+DEADLINE = 240  # seconds
+WRITES, READS = r"PE {0} writes it by {1} at (\S+:\d+|\S+).*", r"PE {0} reads it by {1} at (\S+:\d+|\S+).*"
+# case -> whose memory, and the two accesses, in either order
+CASES = {
+    "put_put": (2, WRITES.format(0, "shmem_long_put"), WRITES.format(1, "shmem_long_put")),
+    "put_get": (2, WRITES.format(0, "shmem_long_p"), READS.format(1, "shmem_long_get")),
+    "no_fence": (1, WRITES.format(0, "shmem_long_put"), READS.format(1, "shmem_long_get")),
+    "sync_only": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
+    "other_team": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
+}
+# The same of programs compiled as `shoalcc --race` does it; the patterns of both accesses, in either order.
+PLAIN = os.environ.get("RACE_PLAIN_PROGRAMS")
+PLAIN_CASES = {
+    "store_put": (1, WRITES.format(0, "shmem_long_put"), WRITES.format(1, "a store")),
+    "load_put": (1, WRITES.format(0, "shmem_long_p"), READS.format(1, "a load")),
+    "get_store": (1, READS.format(2, "shmem_long_get"), WRITES.format(1, "a store")),
+    "peer_store": (1, WRITES.format(0, "a store"), READS.format(1, "a load")),
+    "set_get": (1, WRITES.format(1, "a store"), READS.format(2, "shmem_getmem")),
+}
+PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced"]
+RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart"]
+RACES = {"ordering": "its litmus tests race on purpose"}
+SLOW = {"collectives", "rma", "wait", "reductions"}  # many calls; with SHOAL_TEST_FULL=1 only
+FULL = os.environ.get("SHOAL_TEST_FULL") == "1"
+ARGUMENTS = {"static_data": ["pie"], "static_data_no_pie": ["no-pie"]}
+STATUS = {"global_exit": 7}
+
+
+def run(arguments, **variables):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
+    environment.update(SHOAL_RACE="1", SHOAL_TEST_PES="3", **variables)
+    return subprocess.run([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", "3", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env=environment, timeout=DEADLINE, stdin=subprocess.DEVNULL)
+
+
+def races(text):
+    return [line for line in text.splitlines() if line.startswith("shoal: race: PE")]
+
+
+def racing_lines(source):
+    """{case: numbers of the lines that race}"""
+    lines, case = {}, None
+    with open(source, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            found = re.match(r"static void (\w+)\(", line)
+            case = found.group(1) if found else case
+            if line.rstrip().endswith("// race"):
+                lines.setdefault(case, set()).add(number)
+    return lines
+
+
+class Race(unittest.TestCase):
+    def test_unordered_accesses_are_reported_once_with_both_places(self):
+        self.check_races(PROGRAM, CASES, SOURCE)
+
+    @unittest.skipUnless(PLAIN, "built without the hooks of shoalcc --race")
+    def test_loads_and_stores_of_the_program_are_seen(self):
+        self.check_races(PLAIN, PLAIN_CASES, os.path.join(os.path.dirname(SOURCE), "race_plain_programs.c"))
+        self.check_right(PLAIN, PLAIN_RIGHT)
+
+    def check_races(self, program, cases, source):
+        lines = racing_lines(source)
+        for case, (target, first, second) in cases.items():
+            with self.subTest(case):
+                found = run([program, case])
+                self.assertEqual(found.returncode, 66, found.stderr)
+                self.assertRegex(found.stderr, r"(?m)^shoal: race: 1 found, so PE 0 ends with status 66 if")
+                self.assertEqual(len(races(found.stderr)), 1, found.stderr)
+                line = races(found.stderr)[0]
+                self.assertRegex(line, rf"race: PE {target}'s static data \+ 0x[0-9a-f]+: ({first}, and {second}|{second}, and {first}); nothing orders the two")
+                if shutil.which("addr2line"):
+                    told = {int(number) for number in re.findall(os.path.basename(source) + r":(\d+)", line)}
+                    self.assertEqual(told, lines[case], line)
+
+    def test_the_status_is_left_on_request_and_where_it_is_not_0(self):
+        for variables, arguments, status in (({"SHOAL_RACE_STATUS": "0"}, [], 0), ({"SHOAL_RACE_STATUS": "9"}, [], 9), ({}, ["5"], 5)):
+            with self.subTest(f"{variables}, {arguments}"):
+                found = run([PROGRAM, "put_put", *arguments], **variables)
+                self.assertEqual(found.returncode, status, found.stderr)
+                self.assertEqual(len(races(found.stderr)), 1, found.stderr)
+                self.assertEqual("so PE 0 ends with" in found.stderr, variables.get("SHOAL_RACE_STATUS") != "0")
+                self.assertIn("exit handler ran", found.stdout)  # those of the program run all the same
+
+    def test_ordered_accesses_raise_no_alarm(self):
+        self.check_right(PROGRAM, RIGHT)
+
+    def check_right(self, program, cases):
+        for case in cases:
+            with self.subTest(case):
+                found = run([program, case])
+                self.assertEqual((found.returncode, found.stderr), (0, ""))
+
+    def test_the_suite_raises_no_alarm(self):
+        self.assertTrue(PROGRAMS)
+        for path in PROGRAMS:
+            name = os.path.basename(path).removeprefix("conformance_")
+            if name in RACES or (name in SLOW and not FULL):
+                continue
+            with self.subTest(name):
+                found = run([path, *ARGUMENTS.get(name, [])])
+                self.assertEqual(found.returncode, STATUS.get(name, 0), found.stdout + found.stderr)
+                self.assertEqual(races(found.stderr), [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that hang: what the table says of each PE, and the verdict in words; shoal-top on a job that stands still.
+
+Needs SHOALRUN, SHOAL_TOP and STUCK_PROGRAMS in the environment.
+"""
+import concurrent.futures
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
+TOP = os.environ.get("SHOAL_TOP", "shoal-top")
+PROGRAM = os.environ.get("STUCK_PROGRAMS", "stuck_programs")
+DEADLINE = 60  # seconds
+# case -> (number of PEs, patterns that the table must show)
+CASES = {
+    "absent": (3, [r"PE 0: in shmem_barrier_all\(PE 0 of a team of 3 PEs, meeting 1\) for", r"PE 2: computing",
+                   r"PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is computing, in no call of the library"]),
+    "returned": (3, [r"PE 1 never entered the shmem_barrier_all that PEs 0 and 2 wait in: it has left by exit or a return from main"]),
+    "holder": (3, [r"PE 2: in shmem_set_lock\(lock 0x[0-9a-f]+, behind PE 0 in its queue\)",
+                   r"PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is in shmem_set_lock, held by PE 0",
+                   r"PEs 0 and 2 wait for each other: PE 0 is in shmem_barrier_all.* and waits for PE 2; PE 2 is in shmem_set_lock.* waits for PE 0"]),
+    "lock_cycle": (2, [r"the lock 0x[0-9a-f]+ that PE 0 waits for is held by PE 1, which is in shmem_set_lock, held by PE 0",
+                       r"PEs 0 and 1 wait for each other: PE 0 is in shmem_set_lock.* waits for PE 1; PE 1 is in shmem_set_lock.* waits for PE 0"]),
+    "value": (2, [r"PE 0: in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7 for \d",
+                  r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7"]),
+    "collectives": (3, [r"different collectives meet: PE 0 is in shmem_barrier_all; PE 1 is in shmem_long_sum_reduce",
+                        r"PE 2 never entered .* it is computing"]),
+    "teams": (3, [r"PE 1: in shmem_team_sync\(PE 1 of a team of 2 PEs, meeting 1\)",
+                  r"PE 0 never entered the shmem_team_sync that PE 1 waits in: it is in shmem_barrier_all\(PE 0 of a team of 3",
+                  r"PEs 0 and 1 wait for each other"]),
+    "thread_exit": (3, [r"PE 1: in shmem_finalize at exit", r"PE 1 never entered the shmem_barrier_all that PE 0 waits in: it has left by exit"]),
+    "finalize": (3, [r"PE 0: in shmem_finalize\(", r"PE 2 never entered the shmem_finalize that PEs 0 and 1 wait in: it is computing"]),
+    "pair": (2, [r"PE 0: in shmemx_sync_pe\(PE 1, meeting 1\)", r"PE 1: in shmem_finalize",
+                 r"PE 1 never entered the shmemx_sync_pe that PE 0 waits in: it is in shmem_finalize\("]),
+}
+
+
+def environment():
+    return {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
+
+
+class Stuck(unittest.TestCase):
+    def test_the_timeout_s_table_says_why(self):
+        def table(case):
+            return subprocess.run([SHOALRUN, "--timeout", "1.5", "-n", str(CASES[case][0]), PROGRAM, case], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, env=environment(), timeout=DEADLINE)
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:  # they mostly wait
+            runs = dict(zip(CASES, pool.map(table, CASES)))
+        for case, (_, patterns) in CASES.items():
+            with self.subTest(case):
+                run = runs[case]
+                self.assertEqual(run.returncode, 3, run.stderr)
+                for pattern in patterns:
+                    self.assertRegex(run.stderr, rf"(?m)^shoalrun: {pattern}")
+
+    def line_of(self, process, pattern):
+        """The next line of the launcher's that shows `pattern`; what the job prints before does not matter."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            while b"\n" in process.said:
+                line, process.said = process.said.split(b"\n", 1)
+                if re.search(pattern, line.decode()):
+                    return
+            ready, _, _ = select.select([process.stderr], [], [], max(0, deadline - time.monotonic()))
+            self.assertTrue(ready, f"the launcher does not say {pattern}")
+            more = os.read(process.stderr.fileno(), 65536)
+            self.assertTrue(more, f"the launcher ended without saying {pattern}")
+            process.said += more
+
+    def test_the_launcher_says_by_itself_that_nothing_goes_on(self):
+        processes = []
+        for case, pattern in (("returned", r"PE 1 can no longer enter the shmem_barrier_all that PEs 0 and 2 wait in: it has left by exit or a return from main"),
+                              ("thread_exit", r"PE 1 can no longer enter the shmem_barrier_all that PE 0 waits in: it has left by exit"),
+                              ("pair", r"PE 1 can no longer enter the shmemx_sync_pe that PE 0 waits in"),
+                              ("lock_cycle", r"PEs 0 and 1 wait for each other"),
+                              ("value", r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7")):
+            processes.append((case, pattern, self.start(case, 2 if case in ("lock_cycle", "value", "pair") else 3)))
+        for case, pattern, process in processes:
+            with self.subTest(case):
+                self.line_of(process, rf"^shoalrun: the job cannot go on, it seems: .*{pattern}")
+                self.assertIsNone(process.poll())
+
+    def test_it_says_nothing_of_a_job_that_may_go_on(self):
+        run = subprocess.run([SHOALRUN, "--timeout", "3.5", "-n", "3", PROGRAM, "absent"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, env=environment(), timeout=DEADLINE)
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.assertNotIn("cannot go on", run.stderr)
+
+    def test_who_is_stopped_in_finalize_is_named_and_nobody_else(self):
+        process = self.start("finalize", 3)
+        found = self.look(process.pid, lambda job: job["pes"][0]["phase"] == job["pes"][1]["phase"] == "waiting")
+        os.kill(found["pes"][0]["pid"], signal.SIGSTOP)
+        found = self.look(process.pid, lambda job: any("is stopped" in verdict for verdict in job["verdicts"]))
+        stopped = f"PE 0 is stopped by a signal: what waits for it goes on once process {found['pes'][0]['pid']} is continued"
+        self.assertEqual(found["verdicts"],
+                         [stopped, "PE 2 never entered the shmem_finalize that PEs 0 and 1 wait in: it is computing, in no call of the library"])
+        self.line_of(process, r"PE 0 .* is stopped by signal 19")
+        os.kill(found["pes"][2]["pid"], signal.SIGUSR1)  # PE 2 goes on, and finalizes
+        self.look(process.pid, lambda job: job["pes"][1]["phase"] == job["pes"][2]["phase"] == "closing" and job["verdicts"] == [stopped])
+        os.kill(process.pid, signal.SIGUSR1)
+        self.line_of(process, r"^shoalrun: PE 0: in shmem_finalize\(.*\(stopped by signal 19")
+        self.line_of(process, r"^shoalrun: PE 1: in shmem_finalize, which all PEs have called, for ")
+        self.line_of(process, r"^shoalrun: PE 0 is stopped by signal 19 \(Stopped \(signal\)\): what waits for it goes on once process \d+ is continued$")
+        os.kill(found["pes"][0]["pid"], signal.SIGCONT)
+        self.assertEqual(process.wait(DEADLINE), 98)
+
+    def start(self, case, pes):
+        process = subprocess.Popen([SHOALRUN, "-n", str(pes), PROGRAM, case], env=environment(), stderr=subprocess.PIPE)
+        process.said = b""
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.send_signal, signal.SIGKILL)
+        return process
+
+    def top(self, *arguments):
+        return subprocess.run([TOP, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=environment(), timeout=DEADLINE)
+
+    def look(self, pid, wanted):
+        """What shoal-top --json says once `wanted(it)` holds."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            run = self.top("--json", pid)
+            if run.returncode == 0 and wanted(json.loads(run.stdout)):
+                return json.loads(run.stdout)
+            self.assertLess(time.monotonic(), deadline, run.stdout + run.stderr)
+
+    def test_top_sees_a_job_through_its_launcher_and_through_any_pe(self):
+        process = self.start("holder", 3)
+        found = self.look(process.pid, lambda job: any("wait for each other" in verdict for verdict in job["verdicts"]))
+        self.assertEqual([pe["phase"] for pe in found["pes"]], ["waiting"] * 3)
+        self.assertEqual(found["pes"][2]["call"], "shmem_set_lock")
+        self.assertRegex(found["pes"][2]["arguments"], r"^lock 0x[0-9a-f]+, behind PE 0")
+        self.assertGreater(found["pes"][0]["seconds"], 0)
+        self.assertGreater(found["pes"][0]["waited_seconds"], 0)
+        self.assertEqual((found["pes"][0]["heap_bytes"], found["pes"][0]["heap_used"]), (1 << 30, 0))
+        for pid in (process.pid, found["pes"][1]["pid"]):
+            run = self.top("--once", pid)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertRegex(run.stdout, r"(?m)^PE 2: in shmem_set_lock\(.*\) for \d+\.\d s$")
+            self.assertRegex(run.stdout, r"(?m)^PE 2 never entered the shmem_barrier_all")
+
+    def test_top_live_draws_and_ends_with_q(self):
+        process = self.start("absent", 3)
+        self.look(process.pid, lambda job: job["pes"][0]["phase"] == "waiting")
+        import pty
+        controller, terminal = pty.openpty()
+        view = subprocess.Popen([TOP, "--delay", "0.1", str(process.pid)], stdin=terminal, stdout=terminal, env=environment())
+        os.close(terminal)
+        text = ""
+        while not re.search(r"PE 2 never entered[^\n]*\n.*PE 2 never entered", text, re.S):  # two pictures
+            text += os.read(controller, 65536).decode(errors="replace")
+        os.write(controller, b"q")
+        while True:
+            try:
+                if not os.read(controller, 65536):
+                    break
+            except OSError:  # the terminal is gone
+                break
+        self.assertEqual(view.wait(DEADLINE), 0)
+        os.close(controller)
+        self.assertRegex(text, r"PE +pid +ops/s +bytes/s +waiting")
+        self.assertRegex(text, r"0 +\d+ +- +- +\d+% +\d+ +0  in shmem_barrier_all")
+
+    def test_top_says_what_is_wrong(self):
+        for arguments, pattern in ((["--once", "999999999"], "no process 999999999"), (["--once", str(os.getpid())], "belongs to no job"),
+                                   ([], "pid is missing"), (["1", "--delay"], "--delay needs a number of seconds"),
+                                   (["--delay=x", "1"], '"x" is no number of seconds'), (["x"], '"x" is no pid'), (["--twice", "1"], "no option --twice")):
+            run = self.top(*arguments)
+            self.assertEqual(run.returncode, 2, arguments)
+            self.assertRegex(run.stderr, pattern)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

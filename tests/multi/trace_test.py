@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""SHOAL_TRACE and SHOAL_PROFILE: every call is there, clocks are one, a killed job leaves its trace; tables and the page.
+
+Needs SHOALRUN, SHOAL_TOP and TRACE_PE in the environment.
+"""
+import collections
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
+PROGRAM = os.environ.get("TRACE_PE", "trace_pe")
+DEADLINE = 60  # seconds
+PES = 3
+
+
+class Traced(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def run_job(self, *arguments, **variables):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
+        environment.update(variables)
+        return subprocess.run([SHOALRUN, "-n", str(PES), PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=environment, timeout=DEADLINE, cwd=self.folder)
+
+    def events(self):
+        """{PE: [event]}, of calls"""
+        with open(os.path.join(self.folder, "t.json"), encoding="utf-8") as file:
+            trace = json.load(file)
+        self.assertEqual(os.listdir(self.folder), ["t.json"], "pieces are left")
+        found = collections.defaultdict(list)
+        for event in trace["traceEvents"]:
+            if event["ph"] == "X":
+                found[event["pid"]].append(event)
+        self.assertEqual(sorted(e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"), [f"PE {i}" for i in range(PES)])
+        return found
+
+    def test_a_trace_has_every_call_on_one_clock(self):
+        run = self.run_job(SHOAL_TRACE="t.json")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        events = self.events()
+        for pe in range(PES):
+            calls = collections.Counter(event["name"] for event in events[pe])
+            self.assertEqual(calls, {"shmem_long_p": 100, "shmem_long_put": 10, "shmem_long_atomic_add": 1, "shmem_quiet": 1,
+                                     "shmem_barrier_all": 1, "shmem_long_sum_reduce": 1})
+            puts = [event["args"] for event in events[pe] if event["name"] == "shmem_long_put"]
+            self.assertEqual(puts, [{"bytes": 8192, "pe": (pe + 1) % PES}] * 10)
+            for before, after in zip(events[pe], events[pe][1:]):
+                self.assertLessEqual(before["ts"], after["ts"])
+        # Nobody leaves a barrier before all have entered it.
+        barriers = [event for pe in range(PES) for event in events[pe] if event["name"] == "shmem_barrier_all"]
+        self.assertGreaterEqual(min(e["ts"] + e["dur"] for e in barriers) + 5, max(e["ts"] for e in barriers))
+
+    def test_a_killed_job_leaves_its_trace(self):
+        run = self.run_job("kill", SHOAL_TRACE="t.json")
+        self.assertEqual(run.returncode, 137, run.stderr)
+        events = self.events()
+        self.assertEqual(len([e for e in events[1] if e["name"] == "shmem_long_p"]), 100)
+        self.assertTrue(any(e["name"] == "shmem_long_wait_until" and e["args"].get("unfinished") for e in events[0]), events[0][-3:])
+
+    def test_a_profile_counts_calls_and_bytes(self):
+        run = self.run_job(SHOAL_PROFILE="p.html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertRegex(run.stderr, rf"(?m)^shoal: calls of {PES} PEs, by time$")
+        self.assertRegex(run.stderr, r"(?m)^  shmem_long_p +300 +2\.40k ")
+        self.assertRegex(run.stderr, r"(?m)^  shmem_long_put +30 +246k ")
+        self.assertRegex(run.stderr, r"(?m)^  shmem_barrier_all +3 +0 +\S+ \S+ +\S+ \S+ ")
+        # Each wrote 100 * 8 + 10 * 8192 bytes to its neighbour, and 8 to PE 0.
+        self.assertRegex(run.stderr, r"(?m)^ +0 +8 +82\.7k +-$")
+        self.assertRegex(run.stderr, r"(?m)^ +1 +8 +- +82\.7k$")
+        self.assertRegex(run.stderr, r"(?m)^ +2 +82\.7k +- +-$")
+        with open(os.path.join(self.folder, "p.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn('<td class="name">shmem_long_put</td><td>30</td>', page)
+        self.assertIn('title="0 to 1: 110 calls, 82720 bytes"', page)
+
+    def test_a_profile_counts_atomics_without_blocking_here_and_on_other_nodes(self):
+        for nodes in ("", "3"):
+            with self.subTest(nodes=nodes):
+                run = self.run_job("nbi", SHOAL_PROFILE="1", SHOAL_FAKE_NODES=nodes)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                for name in ("fetch", "compare_swap", "fetch_add"):
+                    self.assertRegex(run.stderr, rf"(?m)^  shmem_long_atomic_{name}_nbi +3 +24 ")
+
+    def on_a_small_disk(self, kibibytes, *arguments):
+        """Runs the job traced in a folder of a file system that has so much room, and lists what it leaves there."""
+        inside = ["unshare", "-Urm", "bash", "-c", f'mount -t tmpfs -o size={kibibytes}k none "$PWD" && cd "$PWD" && "$@"; s=$?; ls; exit $s', "bash"]
+        if subprocess.run([*inside, "true"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no mounts in user namespaces here")
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
+        return subprocess.run([*inside, SHOALRUN, "-n", str(PES), PROGRAM, *arguments], cwd=self.folder, text=True, timeout=DEADLINE,
+                              env=environment | {"SHOAL_TRACE": "t.json"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def test_a_full_disk_is_refused_by_init(self):
+        run = self.on_a_small_disk(100)
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, r'PE \d: shmem_init: SHOAL_TRACE="t.json" is not valid: .*t.json.pe-\d: No space left on device')
+        self.assertNotIn("Bus error", run.stderr)
+
+    def test_a_disk_that_fills_up_is_told_at_the_end(self):
+        run = self.on_a_small_disk(PES * 200 + 100, "many")  # room for some thousand calls of each PE
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, r"cannot write the trace t.json, so its pieces t.json.pe-\* are left: No space left on device")
+        self.assertEqual(run.stderr.count("cannot write the trace"), 1, run.stderr)
+        self.assertNotIn("Bus error", run.stderr)
+        self.assertIn("t.json.pe-0\n", run.stdout)
+
+    def test_many_calls_are_traced_all(self):
+        run = self.run_job("many", SHOAL_TRACE="t.json")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        for pe, events in self.events().items():
+            self.assertEqual(sum(event["name"] == "shmem_long_p" for event in events), 20100, pe)
+
+    def test_bad_names_are_refused_by_init(self):
+        for variable, value, pattern in (("SHOAL_PROFILE", "yes", "expected 0, 1 or the name of a page"),
+                                         ("SHOAL_PROFILE", "/nowhere/p.html", "expected a page in a folder that can be written, but /nowhere: No such"),
+                                         ("SHOAL_TRACE", "/tmp", "expected a file that can be written, but /tmp: Is a directory"),
+                                         ("SHOAL_TRACE", "/nowhere/t.json", "expected a file that can be written")):
+            run = self.run_job(**{variable: value})
+            self.assertEqual(run.returncode, 1)
+            self.assertRegex(run.stderr, rf'PE \d: shmem_init: {variable}="{value}" is not valid: {pattern}')
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

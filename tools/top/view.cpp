@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+
+namespace shoal::top {
+namespace {
+
+std::vector<std::string> verdicts_of(const Look& look) {
+  std::vector<PeState> states;
+  for (const PeView& pe : look.pes) states.push_back(pe.state);
+  return explain(states, look.at_ns);
+}
+
+std::string doing(const PeView& pe, std::uint64_t now) {
+  const std::string text =
+      describe(pe.state.status, now) + (pe.state.stopped.empty() ? "" : " (" + pe.state.stopped + ")");
+  return pe.state.ended.empty() || pe.state.status.phase == Phase::left ? text : pe.state.ended;
+}
+
+/// 1234567 as "1.2M".
+std::string short_number(double number) {
+  static constexpr const char* kUnits[] = {"", "k", "M", "G", "T"};
+  std::size_t unit = 0;
+  while (number >= 999.5 && unit < 4) {
+    number /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? strf("%.0f", number) : strf(number < 10 ? "%.1f%s" : "%.0f%s", number, kUnits[unit]);
+}
+
+const char* phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::starting: return "starting";
+    case Phase::running: return "running";
+    case Phase::waiting: return "waiting";
+    case Phase::leaving: return "leaving";
+    case Phase::left: return "left";
+    case Phase::closing: return "closing";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::string as_table(const Look& look) {
+  std::string text;
+  for (std::size_t pe = 0; pe < look.pes.size(); ++pe)
+    text += strf("PE %zu: %s\n", pe, doing(look.pes[pe], look.at_ns).c_str());
+  for (const std::string& verdict : verdicts_of(look)) text += verdict + "\n";
+  return text;
+}
+
+std::string as_screen(const Look& look, const Look& before, int columns) {
+  const double seconds = std::max(1e-3, static_cast<double>(look.at_ns - before.at_ns) * 1e-9);
+  std::string text = strf("%-5s %-8s %9s %9s %8s %9s %8s  %s\n", "PE", "pid", "ops/s", "bytes/s", "waiting", "waits",
+                          "heap", "what it does");
+  for (std::size_t i = 0; i < look.pes.size(); ++i) {
+    const PeView& pe = look.pes[i];
+    const PeView& was = i < before.pes.size() ? before.pes[i] : pe;
+    const auto rate = [&](std::uint64_t now, std::uint64_t then) {
+      return pe.watched ? short_number(static_cast<double>(now - then) / seconds) : std::string("-");
+    };
+    const double waiting = std::clamp(
+        (static_cast<double>(pe.waited_ns) - static_cast<double>(was.waited_ns)) * 1e-7 / seconds, 0.0, 100.0);
+    text += strf("%-5zu %-8d %9s %9s %7.0f%% %9s %8s  %s\n", i, pe.state.status.pid,
+                 rate(pe.operations, was.operations).c_str(), rate(pe.bytes, was.bytes).c_str(), waiting,
+                 short_number(static_cast<double>(pe.waits)).c_str(),
+                 short_number(static_cast<double>(pe.heap_used)).c_str(), doing(pe, look.at_ns).c_str());
+  }
+  if (!look.pes.empty() && !look.pes[0].watched)
+    text += "(operations and bytes are counted when the job runs with SHOAL_PROFILE=1)\n";
+  for (const std::string& verdict : verdicts_of(look)) text += verdict + "\n";
+  std::string cut;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = text.find('\n', start);
+    cut += text.substr(start, std::min(end - start, static_cast<std::size_t>(std::max(20, columns)))) + "\n";
+    start = end + 1;
+  }
+  return cut;
+}
+
+std::string as_json(const Look& look) {
+  std::string text = "{\"pes\": [";
+  for (std::size_t i = 0; i < look.pes.size(); ++i) {
+    const PeView& pe = look.pes[i];
+    const Status& status = pe.state.status;
+    const double seconds = look.at_ns > status.since_ns ? static_cast<double>(look.at_ns - status.since_ns) * 1e-9 : 0;
+    text += strf(
+        "%s\n  {\"pe\": %zu, \"pid\": %d, \"phase\": \"%s\", \"ended\": %s, \"call\": %s, \"arguments\": %s, "
+        "\"seconds\": %.3f, ",
+        i == 0 ? "" : ",", i, status.pid, phase_name(status.phase), pe.state.ended.empty() ? "false" : "true",
+        json_string(status.call).c_str(), json_string(status.detail).c_str(), seconds);
+    text += strf("\"waits\": %llu, \"waited_seconds\": %.6f, \"heap_bytes\": %llu, \"heap_used\": %llu, ",
+                 static_cast<unsigned long long>(pe.waits), static_cast<double>(pe.waited_ns) * 1e-9,
+                 static_cast<unsigned long long>(pe.heap_bytes), static_cast<unsigned long long>(pe.heap_used));
+    if (pe.watched)
+      text += strf("\"operations\": %llu, \"bytes\": %llu}", static_cast<unsigned long long>(pe.operations),
+                   static_cast<unsigned long long>(pe.bytes));
+    else
+      text += "\"operations\": null, \"bytes\": null}";
+  }
+  text += "\n], \"verdicts\": [";
+  const auto verdicts = verdicts_of(look);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) text += (i == 0 ? "" : ", ") + json_string(verdicts[i]);
+  return text + "]}\n";
+}
+
+}  // namespace shoal::top
