@@ -15,7 +15,7 @@ Parts, and what of each is run without and with --full:
   asan      g++, address and undefined-behaviour sanitizer  whole     whole
   clang     clang, optimised, warnings are errors; fuzzers  subset    whole
   tsan      clang, thread sanitizer                         subset    whole
-  dev       g++, warnings are errors                        -         whole
+  dev       g++, warnings are errors; built whole           -         subset
   aarch64   cross build, run by an emulator                 -         smoke
 
   --full          the whole matrix, with the tests of killed PEs repeated until a hundred kills; takes an hour or two
@@ -59,6 +59,7 @@ subset_of() {
   case $1:$full in
     clang:no) echo '^(unit|negative|fuzz)\.|^conformance\.\w+\.[24]$' ;;
     tsan:no) echo "^unit\\.\\w+_test\$|^conformance\\.($(IFS='|' && echo "${tsan_conformance[*]}"))\\.2\$" ;;
+    dev:*) echo '^(unit|negative)\.' ;;
     aarch64:*) echo '^unit\.\w+_test$|^conformance\.\w+\.[24]$' ;;
     *) echo . ;;
   esac

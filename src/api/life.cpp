@@ -10,6 +10,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/brief_lock.hpp"
 #include "bootstrap/find.hpp"
 
 namespace shoal {
@@ -245,7 +246,7 @@ void Life::end_of_program(int status) {
     return;
   }
   // A thread that is in init or finalize may wait there for ever: then nobody is told.
-  const std::unique_lock lock(mutex_, std::try_to_lock);
+  const std::unique_lock lock = lock_briefly(mutex_);
   if (lock && inits_ > 0) bootstrap_->exiting(status);
 }
 

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/brief_lock.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -32,7 +33,6 @@ using store::Type;
 
 constexpr std::uint64_t kSayAfterNs = 5'000'000'000;  // when the user may wonder what it waits for
 constexpr std::uint64_t kAbortNs = 2'000'000'000;     // for the others to hear of an abort
-constexpr std::uint64_t kLockNs = 200'000'000;        // for another thread inside a request
 constexpr std::uint64_t kPartNs = 4'000'000'000;      // for the holder to tell everyone of the end
 
 /// An event that a poll can wait for.
@@ -341,7 +341,7 @@ void DirectBootstrap::end_process(int status, const std::string& line) {
 /// The one who holds the meeting takes it along: there is nobody to tell.
 void DirectBootstrap::exiting(int status) noexcept {
   if (::getpid() != owner_ || holder_ != nullptr) return;
-  const std::unique_lock lock(mutex_, std::try_to_lock);
+  const std::unique_lock lock = lock_briefly(mutex_);
   if (!lock || left_) return;
   try {
     uplink_->send_text(Type::exiting, status, "");
@@ -357,10 +357,7 @@ void DirectBootstrap::abort(int status, const std::string& why) {
     ::_exit(status);
   }
   flush_stdio_briefly();
-  // Another thread may be inside a request, or this one, interrupted by a signal: try, but do not wait for ever.
-  std::unique_lock lock(mutex_, std::defer_lock);
-  for (const std::uint64_t until = now_ns() + kLockNs; !lock.try_lock() && now_ns() < until;) ::poll(nullptr, 0, 1);
-  if (lock.owns_lock()) {
+  if (const std::unique_lock lock = lock_briefly(mutex_)) {
     uplink_->send_text(Type::abort, status, why);
     // take_all ends this process, when its own end has come back: then everyone else's is on its way.
     for (const std::uint64_t until = now_ns() + kAbortNs; now_ns() < until && uplink_->failure().empty();) {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/brief_lock.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -27,7 +28,6 @@ using store::Header;
 using store::Type;
 
 constexpr std::uint64_t kWelcomeNs = 30'000'000'000;  // the launcher answers at once; a stranger never does
-constexpr std::uint64_t kSendLockNs = 200'000'000;    // how long abort waits for another thread's request to be sent
 constexpr int kToBeKilledMs = 2000;                   // how long abort waits for the launcher to end this process
 constexpr const char* kGone = "the launcher (shoalrun) has gone away; the job cannot go on";
 
@@ -148,7 +148,7 @@ void StoreBootstrap::end_session() noexcept {
 
 /// A script that started this process need not pass its status on.
 void StoreBootstrap::exiting(int status) noexcept {
-  const std::unique_lock lock(sending_, std::try_to_lock);
+  const std::unique_lock lock = lock_briefly(sending_);
   if (!lock) return;
   try {
     check_still_ours();
@@ -241,14 +241,10 @@ Frame StoreBootstrap::receive() const {
 void StoreBootstrap::abort(int status, const std::string& why) {
   flush_stdio_briefly();
   bool told = false;
-  // Another thread may be inside a send, or this one, interrupted by a signal: try, but do not wait for ever.
-  bool locked = sending_.try_lock();
-  for (const std::uint64_t deadline = now_ns() + kSendLockNs; !locked && now_ns() < deadline;
-       locked = sending_.try_lock())
-    ::poll(nullptr, 0, 1);
+  const std::unique_lock lock = lock_briefly(sending_);
   try {
     check_still_ours();
-    if (locked) {
+    if (lock) {
       send_all(store::make_text_frame(Type::abort, status, why));
       told = true;
     }
