@@ -32,10 +32,10 @@ short Link::events() const {
 void Link::progress() {
   try {
     if (open() && !established_) shake_hands();
-    while (open() && established_ && write_some()) {
-    }
+    const std::string broke = write_all();
     while (open() && established_ && read_some()) {
     }
+    if (!broke.empty()) close(broke);
   } catch (const Error& error) {
     refused_ = error.code() == Code::security;
     if (refused_ && !established_) say_tls_is_wanted();
@@ -67,6 +67,18 @@ ssize_t Link::transmit(const void* from, std::size_t bytes) {
   const ssize_t n = ::send(fd_.get(), from, bytes, MSG_NOSIGNAL);
   if (n >= 0 || errno == EAGAIN || errno == EINTR) return n;
   throw Error(Code::peer, strf("the connection broke: %s", std::strerror(errno)));
+}
+
+/// Why nothing can be sent any more, or "". What the other side said before it went away is still there to be read.
+std::string Link::write_all() {
+  try {
+    while (open() && established_ && write_some()) {
+    }
+    return "";
+  } catch (const Error& error) {
+    if (error.code() == Code::security) throw;
+    return error.what();
+  }
 }
 
 /// False when nothing more can be read now.

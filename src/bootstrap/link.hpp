@@ -52,6 +52,7 @@ class Link final {
   void shake_hands();
   void say_tls_is_wanted() noexcept;
   bool read_some();
+  std::string write_all();
   bool write_some();
   bool is_tls_alert();
   ssize_t receive(void* to, std::size_t bytes);

@@ -409,6 +409,23 @@ TEST(Rendezvous, WithoutDescriptorsItKeepsTimeAndAcceptsLater) {
   ::alarm(0);
 }
 
+TEST(Link, LastWordsAreHeardByOneWhoStillHasMoreToSay) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+  Link link(UniqueFd(ends[0]), nullptr, Link::Side::accepting);
+  {
+    const UniqueFd other(ends[1]);
+    const Bytes last = store::make_text_frame(Type::exiting, 7, "");
+    ASSERT_EQ(::send(other.get(), last.data(), last.size(), 0), static_cast<ssize_t>(last.size()));
+  }
+  link.send(std::make_shared<const Bytes>(store::make_text_frame(Type::end, 0, "")));  // nobody is there to take it
+  link.progress();
+  EXPECT_FALSE(link.open());
+  const auto frame = link.next();
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(store::read_text(frame->payload).number, 7);
+}
+
 TEST(HostPort, IsReadStrictly) {
   const auto text = [](const std::string& given) {
     const HostPort where = parse_host_port(given, "--rdzv");
