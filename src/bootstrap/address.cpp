@@ -146,6 +146,7 @@ std::string SocketAddress::host_text() const {
 }
 
 std::string SocketAddress::text() const {
+  if (length_ == 0) return "an unknown address";
   if (family() != AF_INET && family() != AF_INET6) return "a process of this machine";
   const int port = ntohs(family() == AF_INET ? reinterpret_cast<const sockaddr_in*>(&storage_)->sin_port
                                              : reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_port);
@@ -218,6 +219,11 @@ std::vector<SocketAddress> own_addresses(int port, const std::string& only) {
   std::stable_sort(result.begin(), result.end(),
                    [](const SocketAddress& a, const SocketAddress& b) { return !a.loopback() && b.loopback(); });
   return result;
+}
+
+std::string host_name() {
+  char name[256] = "";
+  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "unknown";
 }
 
 int port_of(int fd) {

@@ -33,7 +33,8 @@ class SocketAddress final {
   static std::vector<SocketAddress> lookup(const HostPort& where);
   static SocketAddress local_of(int fd);
   static SocketAddress peer_of(int fd);
-  /// "10.0.0.1:8666", "[fd00::1]:8666"; "a process of this machine" for a socket that is none of TCP
+  /// "10.0.0.1:8666", "[fd00::1]:8666"; "a process of this machine" for a socket that is none of TCP, "an unknown
+  /// address" for one that is not connected
   std::string text() const;
   /// The same without the port.
   std::string host_text() const;
@@ -57,6 +58,8 @@ bool same_user(int fd);
 /// The addresses of this machine's interfaces, those that reach farthest first, with this port. `only`, unless "", is
 /// the name of an interface or the beginning of an address.
 std::vector<SocketAddress> own_addresses(int port, const std::string& only);
+/// This machine's name, for messages.
+std::string host_name();
 /// The port that a listening socket has.
 int port_of(int fd);
 /// A non-blocking socket on its way to `to`: writable once connected, or failed. -1 with errno when that fails at once.

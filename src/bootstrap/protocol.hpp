@@ -26,7 +26,7 @@
 //   exiting    i32 status                none: a single PE is about to exit without leave
 //   done       i32 status                finished, when all are done: i32 the largest status
 //   inquiry    nothing                   a report from each other launcher: inquired, report on its way back:
-//                                        u32 who asks, text
+//                                        u32 who asks, then what base/state_report.hpp packs
 // server → member, at any time: end, i32 status, u32 whether to print, text: the job ends
 //
 // Parts, in the order of the PEs: u32 number of runs, a Run for each, then the bytes of each. A run is neighbours who

@@ -23,11 +23,6 @@ constexpr std::uint64_t kAttemptNs = 3'000'000'000;  // for one address to answe
 constexpr std::uint64_t kBetweenNs = 100'000'000;    // before the addresses are tried again
 constexpr std::uint64_t kCheckNs = 1'000'000'000;    // between looks whether the other machine is silent
 
-std::string host_name() {
-  char name[256] = "";
-  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "unknown";
-}
-
 }  // namespace
 
 const Meeting::Member& Meeting::of(int pe) const {

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/state_report.hpp"
 #include "base/status_page.hpp"
 #include "base/verdict.hpp"
 #include "observe/profile.hpp"
@@ -57,6 +58,28 @@ std::vector<std::string> race_log_seeds() {
   return {log.pack(), RaceLog().pack()};
 }
 
+void state_report(std::string_view input) {
+  try {
+    const StateReport report = unpack_states(input, 3);
+    require(report.first >= 0 && static_cast<std::size_t>(report.first) + report.pes.size() <= 3, "PEs that there are not");
+    explain(report.pes, report.now_ns);
+  } catch (const Error& error) {
+    require(error.code() == Code::peer, "refused for another reason than it may");
+  }
+}
+std::vector<std::string> state_report_seeds() {
+  PeState waits, ended;
+  waits.status = {.phase = Phase::waiting, .since_ns = 5, .pid = 7, .call = "shmem_barrier_all", .detail = "PE 0 of a team of 3 PEs"};
+  waits.status.wait.kind = WaitKind::meeting;
+  waits.status.members.add(2);
+  ended.ended = "exited with status 0";
+  const std::vector<PeState> both{waits, ended};
+  const std::string bytes = pack_states(1, both, 9);
+  const StateReport read = unpack_states(bytes, 3);
+  require(pack_states(read.first, read.pes, read.now_ns) == bytes, "a report is not what it was packed from");
+  return {bytes, pack_states(0, {}, 0)};
+}
+
 constexpr std::size_t kPes = 4;
 
 /// Records one after the other: a PE may write anything to its own.
@@ -97,6 +120,6 @@ std::vector<std::string> status_page_seeds() {
 
 }  // namespace
 
-const std::vector<Target> kRecords{{"profile", profile, profile_seeds}, {"race_log", race_log, race_log_seeds}, {"status_page", status_page, status_page_seeds}};
+const std::vector<Target> kRecords{{"profile", profile, profile_seeds}, {"race_log", race_log, race_log_seeds}, {"state_report", state_report, state_report_seeds}, {"status_page", status_page, status_page_seeds}};
 
 }  // namespace shoal::fuzz

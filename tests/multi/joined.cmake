@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs of the conformance suite in jobs over two launchers.
+# Programs of the conformance suite in jobs over two launchers; with SHOAL_TEST_FULL=1 all of them, by each transport.
 set(joined_programs rma atomics sync)
+set(joined_limit 600)
+set(joined_suite "")
 if(DEFINED ENV{SHOAL_TEST_FULL})
   list(APPEND joined_programs signals locks rma_strided static_data wait ordering contexts memory teams collectives reductions scans extensions extensions_heaps)
+  set(joined_limit 1800)
+  get_property(conformance_programs GLOBAL PROPERTY SHOAL_CONFORMANCE_PROGRAMS)
+  foreach(name IN LISTS conformance_programs)
+    list(APPEND joined_suite "$<TARGET_FILE:conformance_${name}>")
+  endforeach()
+  list(JOIN joined_suite ":" joined_suite)
 endif()
 set(joined_paths "")
 foreach(name IN LISTS joined_programs)
@@ -11,6 +19,6 @@ endforeach()
 string(REGEX REPLACE ":$" "" joined_paths "${joined_paths}")
 if(NOT CMAKE_CROSSCOMPILING AND NOT SHOAL_SANITIZE)
   add_test(NAME multi.joined COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/joined_test.py)
-  set_tests_properties(multi.joined PROPERTIES LABELS multi TIMEOUT 600 PROCESSORS 2 RESOURCE_LOCK rendezvous
-    ENVIRONMENT "SHOALRUN=$<TARGET_FILE:shoalrun>;LAUNCHER_PE=$<TARGET_FILE:launcher_pe>;DIRECT_PE=$<TARGET_FILE:direct_pe>;PROGRAMS=${joined_paths};UCX=$CACHE{SHOAL_HAS_UCX}")
+  set_tests_properties(multi.joined PROPERTIES LABELS multi TIMEOUT ${joined_limit} PROCESSORS 2 RESOURCE_LOCK rendezvous
+    ENVIRONMENT "SHOALRUN=$<TARGET_FILE:shoalrun>;LAUNCHER_PE=$<TARGET_FILE:launcher_pe>;DIRECT_PE=$<TARGET_FILE:direct_pe>;PROGRAMS=${joined_paths};SUITE=${joined_suite};UCX=$CACHE{SHOAL_HAS_UCX}")
 endif()

@@ -3,17 +3,17 @@
 """Whole programs in one job over two launchers: encrypted or not, over the loopback and over a pair of network namespaces.
 
 The launchers run on one machine, so SHOAL_FAKE_NODES keeps their PEs from sharing memory. PROGRAMS in the environment: paths of
-conformance programs, separated by colons.
+conformance programs, separated by colons; SUITE: all of them, or nothing.
 """
 import os
 import subprocess
 import unittest
 
 import nodes_test
+import suite_test
 
 PROGRAMS = os.environ.get("PROGRAMS", "").split(":")
-
-
+SUITE = [path for path in os.environ.get("SUITE", "").split(":") if path]
 UCX = os.environ.get("UCX") == "ON"
 
 
@@ -60,6 +60,17 @@ class JoinedByCable(nodes_test.Cable):
     def test_programs_run_over_the_network_that_is_named(self):
         self.assert_all_pass("--env", "SHOAL_INTERFACE=fd5a:213:")
 
+    @unittest.skipUnless(SUITE, "with SHOAL_TEST_FULL=1 only")
+    def test_the_whole_suite_runs_over_the_cable_by_each_transport(self):
+        self.limit = 120
+        self.assertTrue(nodes_test.eventually(self.ends_are_up))
+        for transport in ["tls", "tcp"] + (["ucx"] if UCX else []):
+            for path in SUITE:
+                name = os.path.basename(path).removeprefix("conformance_")
+                with self.subTest(f"{name} by {transport}"):
+                    for run in self.job("--env", f"SHOAL_TRANSPORT={transport}", path, *suite_test.ARGUMENTS.get(name, [])):
+                        self.assertEqual(run.status, suite_test.STATUS.get(name, 0), run)
+
     def test_an_interface_that_does_not_exist_is_named(self):
         for run in self.job("--env", "SHOAL_INTERFACE=nosuch0", PROGRAMS[0]):
             self.assertNotEqual(run.status, 0, run)
@@ -80,7 +91,7 @@ class JoinedByCable(nodes_test.Cable):
     def test_a_device_that_ucx_does_not_know_is_named(self):
         for run in self.job("--env", "SHOAL_TRANSPORT=ucx", "--env", "SHOAL_INTERFACE=nosuch0", PROGRAMS[0]):
             self.assertNotEqual(run.status, 0, run)
-            self.assertRegex(run.err, r"UCX cannot connect to PE \d on \S+: .*Name the device to use with SHOAL_INTERFACE")
+            self.assertRegex(run.err, r"UCX cannot connect to PE \d \(on \S+, \S+\): .*Name the device to use with SHOAL_INTERFACE")
 
 
 if __name__ == "__main__":

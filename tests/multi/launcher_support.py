@@ -61,6 +61,8 @@ class Run:
 
 
 class LauncherTest(unittest.TestCase):
+    limit = LIMIT  # of one job
+
     def setUp(self):
         self.mark = f"SHOAL_TEST_MARK={os.getpid()}.{random.getrandbits(64)}"
         name, value = self.mark.split("=")
@@ -81,7 +83,7 @@ class LauncherTest(unittest.TestCase):
     def finish(self, process, text=None, started=None):
         started = started or time.monotonic()
         try:
-            out, err = process.communicate(text, timeout=LIMIT)
+            out, err = process.communicate(text, timeout=self.limit)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGUSR1)
             time.sleep(0.5)

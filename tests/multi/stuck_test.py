@@ -7,10 +7,12 @@ Needs SHOALRUN, SHOAL_TOP and STUCK_PROGRAMS in the environment.
 import concurrent.futures
 import json
 import os
+import random
 import re
 import select
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -112,8 +114,8 @@ class Stuck(unittest.TestCase):
         os.kill(found["pes"][0]["pid"], signal.SIGCONT)
         self.assertEqual(process.wait(DEADLINE), 98)
 
-    def start(self, case, pes):
-        process = subprocess.Popen([SHOALRUN, "-n", str(pes), PROGRAM, case], env=environment(), stderr=subprocess.PIPE)
+    def start(self, case, pes, *options, **variables):
+        process = subprocess.Popen([SHOALRUN, "-n", str(pes), *options, PROGRAM, case], env=environment() | variables, stderr=subprocess.PIPE)
         process.said = b""
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
@@ -147,6 +149,35 @@ class Stuck(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertRegex(run.stdout, r"(?m)^PE 2: in shmem_set_lock\(.*\) for \d+\.\d s$")
             self.assertRegex(run.stdout, r"(?m)^PE 2 never entered the shmem_barrier_all")
+
+    def start_on_two(self, case, pes, *options):
+        """One launcher a node, on which PEs are apart as on two machines; `options` for that of node 0."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        secret = os.path.join(folder.name, "secret")
+        with open(secret, "w", encoding="ascii") as file:
+            os.chmod(secret, 0o600)
+            file.write(os.urandom(24).hex())
+        address = "127.%d.%d.%d" % (random.randrange(1, 255), random.randrange(256), random.randrange(1, 255))
+        nodes = ",".join(["0"] * (pes - 1) + ["1"])
+        return [self.start(case, n, "--nnodes", "2", "--node-rank", str(rank), "--rdzv", address, "--secret-file", secret,
+                           *(options if rank == 0 else ()), SHOAL_FAKE_NODES=nodes) for rank, n in ((0, pes - 1), (1, 1))]
+
+    def test_the_table_says_why_across_launchers(self):
+        for case in ("absent", "holder", "collectives", "value"):
+            with self.subTest(case):
+                first, second = self.start_on_two(case, CASES[case][0], "--timeout", "1.5")
+                said = first.stderr.read().decode()
+                self.assertEqual((first.wait(DEADLINE), second.wait(DEADLINE)), (3, 3), said)
+                for pattern in CASES[case][1]:
+                    self.assertRegex(said, rf"(?m)^shoalrun: {pattern}")
+
+    def test_the_launcher_of_node_0_says_by_itself_that_nothing_goes_on_anywhere(self):
+        for case, pes, pattern in (("value", 2, r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until"),
+                                   ("holder", 3, r"PEs 0 and 2 wait for each other")):
+            with self.subTest(case):
+                first, _ = self.start_on_two(case, pes)
+                self.line_of(first, rf"^shoalrun: the job cannot go on, it seems: .*{pattern}")
 
     def test_top_live_draws_and_ends_with_q(self):
         process = self.start("absent", 3)

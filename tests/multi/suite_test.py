@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The conformance suite and the examples under SHOAL_CHAOS or SHOAL_CHECK.
+"""The conformance suite and the examples under SHOAL_CHAOS, SHOAL_CHECK or SHOAL_RACE.
 
-Needs in the environment SHOALRUN, UNDER (SHOAL_CHAOS or SHOAL_CHECK) and PROGRAMS, separated by colons. With SHOAL_TEST_FULL=1 more
+Needs in the environment SHOALRUN, UNDER (one of these names) and PROGRAMS, separated by colons. With SHOAL_TEST_FULL=1 more
 seeds and numbers of PEs.
 """
 import concurrent.futures
@@ -21,9 +21,14 @@ AT_ONCE = 3  # under chaos a job mostly waits
 NOT_UNDER = {
     "SHOAL_CHAOS": {},
     "SHOAL_CHECK": {"active_sets": "uses pSync arrays again at once, which Shoal allows, and SHOAL_CHECK does not"},
+    "SHOAL_RACE": {"ordering": "its litmus tests race on purpose"},
 }
-SLOW = {"SHOAL_CHAOS": set(), "SHOAL_CHECK": set()}  # with SHOAL_TEST_FULL=1 only
-RUNS = {"SHOAL_CHAOS": [(3, "1"), (2, "2"), (5, "3"), (4, "4")], "SHOAL_CHECK": [(3, "1"), (2, "1"), (5, "1")]}[UNDER]
+SLOW = {"SHOAL_RACE": {"collectives", "rma", "wait", "reductions"}}.get(UNDER, set())  # with SHOAL_TEST_FULL=1 only
+RUNS = {
+    "SHOAL_CHAOS": [(3, "1"), (2, "2"), (5, "3"), (4, "4")],
+    "SHOAL_CHECK": [(3, "1"), (2, "1"), (5, "1")],
+    "SHOAL_RACE": [(3, "1"), (2, "1"), (5, "1")],
+}[UNDER]
 ARGUMENTS = {"static_data": ["pie"], "static_data_no_pie": ["no-pie"]}
 STATUS = {"global_exit": 7}
 GRAPH = "".join(f"{i} {i * i % 97}\n{i} {(i + 1) % 97}\n" for i in range(97))
@@ -38,7 +43,7 @@ class Suite(unittest.TestCase):
             runs = {}
             for path in PROGRAMS:
                 name = os.path.basename(path).removeprefix("conformance_")
-                if name in NOT_UNDER[UNDER] or (name in SLOW[UNDER] and not FULL):
+                if name in NOT_UNDER[UNDER] or (name in SLOW and not FULL):
                     continue
                 arguments = [path, "--iterations", "5", graph.name] if name == "pagerank" else [path, *ARGUMENTS.get(name, [])]
                 for pes, value in RUNS if FULL else RUNS[:1]:
@@ -49,6 +54,7 @@ class Suite(unittest.TestCase):
                     seconds, found = future.result()
                     print(f"{name} on {pes} PEs, {UNDER}={value}: {seconds:.1f} s")
                     self.assertEqual(found.returncode, STATUS.get(name.removeprefix("conformance_"), 0), found.stdout)
+                    self.assertNotIn("shoal: race:", found.stdout)
 
     def run_one(self, arguments, pes, value):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# SHOAL_TRACE, SHOAL_PROFILE; SHOAL_CHAOS and SHOAL_RACE, under which the conformance suite runs once more.
+# SHOAL_TRACE, SHOAL_PROFILE, SHOAL_CHAOS and SHOAL_RACE.
 add_executable(trace_pe trace_pe.c)
 add_executable(chaos_programs chaos_programs.c)
 add_executable(race_programs race_programs.c)
@@ -19,33 +19,15 @@ if(NOT CMAKE_CROSSCOMPILING)
   add_test(NAME multi.trace COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/trace_test.py)
   set_tests_properties(multi.trace PROPERTIES LABELS "multi" TIMEOUT 300 PROCESSORS 2 ENVIRONMENT
     "SHOALRUN=$<TARGET_FILE:shoalrun>;TRACE_PE=$<TARGET_FILE:trace_pe>")
-  set(programs "")
-  set(suite global_exit memory static_data rma rma_strided atomics signals wait locks ordering contexts threads
-    extensions extensions_heaps collectives reductions active_sets teams sync legacy)
-  set(small_examples ${SHOAL_SMALL_EXAMPLES})
-  if(SHOAL_SANITIZE) # delays are no other there, and take minutes
-    set(suite rma signals locks)
-    set(small_examples "")
-  endif()
-  foreach(name IN LISTS suite)
-    if(TARGET conformance_${name})
-      string(APPEND programs "$<TARGET_FILE:conformance_${name}>:")
-    endif()
-  endforeach()
-  foreach(name IN LISTS small_examples)
-    if(TARGET example_${name})
-      string(APPEND programs "$<TARGET_FILE:example_${name}>:")
-    endif()
-  endforeach()
   add_test(NAME multi.chaos COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/chaos_test.py)
   set_tests_properties(multi.chaos PROPERTIES LABELS "multi" TIMEOUT 900 ENVIRONMENT
     "SHOALRUN=$<TARGET_FILE:shoalrun>;CHAOS_PROGRAMS=$<TARGET_FILE:chaos_programs>")
   add_test(NAME multi.race COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/race_test.py)
   set_tests_properties(multi.race PROPERTIES LABELS "multi" TIMEOUT 900 PROCESSORS 2 ENVIRONMENT
-    "SHOALRUN=$<TARGET_FILE:shoalrun>;RACE_PROGRAMS=$<TARGET_FILE:race_programs>;RACE_SOURCE=${CMAKE_CURRENT_LIST_DIR}/race_programs.c;${race_plain};PROGRAMS=${programs}")
+    "SHOALRUN=$<TARGET_FILE:shoalrun>;RACE_PROGRAMS=$<TARGET_FILE:race_programs>;RACE_SOURCE=${CMAKE_CURRENT_LIST_DIR}/race_programs.c;${race_plain}")
 endif()
 
-# The whole conformance suite and all examples under SHOAL_CHAOS and SHOAL_CHECK, in parts that run beside each other.
+# The whole conformance suite and all examples under SHOAL_CHAOS, SHOAL_CHECK and SHOAL_RACE, in parts that run beside each other.
 get_property(conformance_programs GLOBAL PROPERTY SHOAL_CONFORMANCE_PROGRAMS)
 set(all_programs "")
 foreach(name IN LISTS conformance_programs)
@@ -61,7 +43,7 @@ if(SHOAL_SANITIZE) # delays are no other there, and take minutes
   set(all_programs $<TARGET_FILE:conformance_rma> $<TARGET_FILE:conformance_signals> $<TARGET_FILE:conformance_locks>)
 endif()
 if(NOT CMAKE_CROSSCOMPILING)
-  foreach(kind chaos check)
+  foreach(kind chaos check race)
     string(TOUPPER SHOAL_${kind} variable)
     set(parts 3)
     foreach(part RANGE 1 ${parts})

@@ -46,8 +46,8 @@ class Federation final {
   void abort(int status, const std::string& text) { uplink_->send_text(store::Type::abort, status, text); }
   void done(int status) { uplink_->send_text(store::Type::done, status, ""); }
   void inquire() { uplink_->send(store::Type::inquiry, {}); }
-  void report(std::uint32_t asker, const std::string& text) {
-    uplink_->send(store::Type::report, store::with_text(asker, text));
+  void report(std::uint32_t asker, const std::string& states) {
+    uplink_->send(store::Type::report, store::with_text(asker, states));
   }
   /// The server has said its last word to this node.
   void part() { uplink_->close(); }

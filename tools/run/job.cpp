@@ -238,9 +238,9 @@ int Job::wait_ms() const {
     no_later_than(kill_ns_);
   else if (interrupted_by_ != 0)
     no_later_than(interrupted_ns_ + kInterruptGraceNs);
-  if (settings_.timeout_s > 0 && !ending() && inquired_ns_ == 0)
+  if (settings_.timeout_s > 0 && !ending() && !timed_out_)
     no_later_than(started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9));
-  if (!ending() && any_joined()) no_later_than(standstill_ns_ + kStandstillNs);
+  if (!ending() && any_joined()) no_later_than(standstill_ns_);
   if (quiet_ns_ != 0) no_later_than(now + kRepeatKillNs);
   if (terminal_) no_later_than(now + kForegroundNs);
   for (int pe = 0; pe < settings_.npes && !ending(); ++pe) {
@@ -249,7 +249,7 @@ int Job::wait_ms() const {
   }
   if (others_ != nullptr && others_->wait_ms() >= 0)
     no_later_than(now + static_cast<std::uint64_t>(others_->wait_ms()) * kMs);
-  if (inquired_ns_ != 0 && !ending()) no_later_than(inquired_ns_ + kReportNs);
+  if (inquiry_.asked_ns != 0) no_later_than(inquiry_.asked_ns + kReportNs);
   if (until == UINT64_MAX) return -1;
   if (until <= now) return 0;
   return static_cast<int>(std::min<std::uint64_t>((until - now) / 1'000'000 + 1, INT_MAX));

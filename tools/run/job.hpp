@@ -64,6 +64,7 @@ class Job final {
   static constexpr std::uint64_t kLeftoverNs = 300 * kMs;    // for what scripts leave in the background, at a good end
   static constexpr std::uint64_t kJoinNs = 5'000 * kMs;      // for a program left in the background to call shmem_init
   static constexpr std::uint64_t kReportNs = 500 * kMs;      // for other nodes to say what their PEs do
+  static constexpr int kNodesAsked = 32;                     // for so many more, standstill is looked for less often
   static constexpr std::uint64_t kStandstillNs = 1'000 * kMs;  // between looks whether the job can go on
   static constexpr std::uint64_t kForegroundNs = 500 * kMs;  // between looks whether the terminal is ours again
 
@@ -106,13 +107,14 @@ class Job final {
   void judge_lost(int pe);
   void judge_leftovers();
   void judge_standstill();
+  void judge_standstill(const std::vector<PeState>& all);
   void fail(int pe, int status, const std::string& what);
   /// `why` is what the other nodes are told.
   void begin_end(int status, const std::string& why);
   void kill_all();
   void forward(int signal);
   void print_table(const std::string& title);
-  std::string table() const;
+  std::string table(const std::vector<PeState>& all) const;
   PeState state_of(int pe) const;
   std::vector<PeState> states() const;
   void tell_lines(const std::string& text);
@@ -123,6 +125,11 @@ class Job final {
   void on_frame(const store::Frame& frame);
   bool over();
   bool others_over();
+  void inquire(const std::string& title);
+  void on_report(std::uint32_t node, const std::string& bytes);
+  void judge_inquiry();
+  void conclude();
+  bool all_wait() const;
   void judge_timeout();
   std::string pe_text(int pe) const;
   std::string doing(int pe) const;
@@ -164,15 +171,22 @@ class Job final {
   int status_ = 0;
   store::Type asked_{};  // what all PEs here have asked the others for
   bool told_done_ = false, finished_ = false;
-  std::uint64_t inquired_ns_ = 0;  // when the others were asked what their PEs do, because the time is up
-  int reports_ = 0;                // answers to that
+  /// The PEs of all nodes are being asked for what they do.
+  struct Inquiry {
+    std::uint64_t asked_ns = 0;   // 0: nothing is asked
+    std::string title;            // of the table that the user waits for; "": it is for the search for a standstill
+    std::vector<PeState> told;    // of the whole job, without those here
+    std::vector<bool> answered;   // by node
+  } inquiry_;
+  std::vector<std::optional<std::int64_t>> ahead_ns_;  // by node: what its clock shows less than ours
+  bool timed_out_ = false;
   std::uint64_t ending_ns_ = 0;    // when it was decided to end the job; 0: it runs
   std::uint64_t kill_ns_ = 0;      // when everything is killed, if ending
   std::uint64_t joined_ns_ = 0;    // when a PE joined last
   std::uint64_t quiet_ns_ = 0;     // since when only processes are left that never were a PE
   bool leftovers_named_ = false;
   StandstillWatch standstill_;
-  std::uint64_t standstill_ns_ = 0;  // when it was looked at last
+  std::uint64_t standstill_ns_ = 0;  // when it is looked at next
   std::string standstill_told_;
 
   std::vector<pollfd> polled_;

@@ -216,6 +216,7 @@ std::uint64_t Job::join_by_ns(int pe) const { return std::max(at(pe).ended_ns, j
 /// What follows from the state of the job as a whole, and from time.
 void Job::judge() {
   const std::uint64_t now = now_ns();
+  judge_inquiry();
   if (ending()) {
     if (now >= kill_ns_) kill_all();
     return;
@@ -280,13 +281,22 @@ void Job::judge_lost(int pe) {
          what + strf("how, only the process that started it was told, under process %d", static_cast<int>(one.pid)));
 }
 
-/// Says, once, that nothing will ever go on. It ends nobody: only the user knows what the program may yet do about it.
+/// Looks from time to time whether the job can go on; where all PEs here wait, at those of the other nodes, too.
 void Job::judge_standstill() {
   const std::uint64_t now = now_ns();
-  if (!any_joined() || now < standstill_ns_ + kStandstillNs) return;
-  standstill_ns_ = now;
+  if (!any_joined() || now < standstill_ns_ || inquiry_.asked_ns != 0) return;
+  const bool asks = others_ != nullptr && settings_.node_rank == 0 && all_wait();
+  standstill_ns_ = now + kStandstillNs * static_cast<std::uint64_t>(asks ? 1 + settings_.nnodes / kNodesAsked : 1);
+  if (asks)
+    inquire("");
+  else
+    judge_standstill(states());
+}
+
+/// Says, once, that nothing will ever go on. It ends nobody: only the user knows what the program may yet do about it.
+void Job::judge_standstill(const std::vector<PeState>& all) {
   std::string text;
-  for (const std::string& verdict : standstill_.look(states(), now, kStandstillNs, true))
+  for (const std::string& verdict : standstill_.look(all, now_ns(), kStandstillNs, true))
     text += (text.empty() ? "" : ". ") + verdict;
   if (text.empty() || text == standstill_told_) return;
   standstill_told_ = text;
@@ -386,9 +396,9 @@ std::string Job::doing(int pe) const {
 }
 
 void Job::print_table(const std::string& title) {
+  if (others_ != nullptr) return inquire(title);
   tell(title);
-  tell_lines(table());
-  if (others_ != nullptr) others_->inquire();
+  tell_lines(table(states()));
 }
 
 void Job::tell_lines(const std::string& text) {
@@ -396,10 +406,10 @@ void Job::tell_lines(const std::string& text) {
   for (std::string line; std::getline(lines, line);) tell(line);
 }
 
-/// Of the whole job's PEs, as far as they are here.
+/// Of the whole job's PEs, as far as they are here, or were told.
 std::vector<PeState> Job::states() const {
-  std::vector<PeState> all(static_cast<std::size_t>(total_));
-  for (PeState& elsewhere : all) elsewhere.known = false;
+  std::vector<PeState> all = inquiry_.told;
+  all.resize(static_cast<std::size_t>(total_), PeState{.status = {}, .known = false});
   for (int pe = 0; pe < settings_.npes; ++pe) all[static_cast<std::size_t>(number(pe))] = state_of(pe);
   return all;
 }
@@ -415,16 +425,16 @@ PeState Job::state_of(int pe) const {
   return state;
 }
 
-/// A line for each PE here, and what follows from them.
-std::string Job::table() const {
+/// A line for each PE that is known, and what follows from them.
+std::string Job::table(const std::vector<PeState>& all) const {
   std::string lines;
   const std::uint64_t now = now_ns();
-  const std::vector<PeState> all = states();
-  for (int pe = 0; pe < settings_.npes; ++pe) {
-    const PeState& state = all[static_cast<std::size_t>(number(pe))];
+  for (int pe = 0; pe < total_; ++pe) {
+    const PeState& state = all[static_cast<std::size_t>(pe)];
+    if (!state.known) continue;
     std::string text = state.ended.empty() ? describe(state.status, now) : state.ended;
     if (!state.stopped.empty()) text += " (" + state.stopped + ")";
-    lines += strf("PE %d: %s\n", number(pe), text.c_str());
+    lines += strf("PE %d: %s\n", pe, text.c_str());
   }
   for (const std::string& verdict : explain(all, now)) lines += verdict + "\n";
   return lines;

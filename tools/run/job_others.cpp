@@ -3,9 +3,13 @@
 // them.
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/state_report.hpp"
 #include "job.hpp"
 
 namespace shoal::run {
@@ -46,8 +50,8 @@ void Job::on_frame(const store::Frame& frame) {
           store::take_fixed<std::array<std::int32_t, 2>>(frame, text);  // the status, and whether to print
       others_->part();
       if (ending()) return;
-      if (inquired_ns_ != 0) {
-        // The table was for the same reason.
+      if (timed_out_) {
+        conclude();  // the table is for the same reason
       } else if (text.starts_with("shoal: ")) {
         print(text);  // a PE's own words
       } else if (!text.empty()) {
@@ -60,11 +64,16 @@ void Job::on_frame(const store::Frame& frame) {
       status_ = store::take_fixed<std::int32_t>(frame, text);
       finished_ = true;
       return others_->part();
-    case Type::inquired: return others_->report(store::take_fixed<std::uint32_t>(frame, text), table());
-    case Type::reported:
-      store::take_fixed<std::uint32_t>(frame, text);
-      ++reports_;
-      return tell_lines(text);
+    case Type::inquired: {
+      const auto asker = store::take_fixed<std::uint32_t>(frame, text);
+      std::vector<PeState> here;
+      for (int pe = 0; pe < settings_.npes; ++pe) here.push_back(state_of(pe));
+      return others_->report(asker, pack_states(first_, here, now_ns()));
+    }
+    case Type::reported: {
+      const auto node = store::take_fixed<std::uint32_t>(frame, text);
+      return on_report(node, text);
+    }
     default: throw Error(Code::launcher, strf("malformed frame: type %u", static_cast<unsigned>(frame.type)));
   }
 }
@@ -86,6 +95,66 @@ bool Job::others_over() {
   return (ending() || finished_) && others_->parted();
 }
 
+/// Asks all nodes what their PEs do: for a table with this title, or, "", to look for a standstill.
+void Job::inquire(const std::string& title) {
+  if (inquiry_.asked_ns != 0 && (title.empty() || !inquiry_.title.empty())) return;  // it is on its way
+  inquiry_ = {};
+  inquiry_.asked_ns = now_ns();
+  inquiry_.title = title;
+  inquiry_.told.resize(static_cast<std::size_t>(total_), PeState{.status = {}, .known = false});
+  inquiry_.answered.resize(static_cast<std::size_t>(settings_.nnodes));
+  inquiry_.answered[static_cast<std::size_t>(settings_.node_rank)] = true;
+  others_->inquire();
+}
+
+void Job::on_report(std::uint32_t node, const std::string& bytes) {
+  if (node >= static_cast<std::uint32_t>(settings_.nnodes)) throw Error(Code::launcher, strf("malformed frame: a report of node %u", node));
+  StateReport report = unpack_states(bytes, total_);
+  if (inquiry_.asked_ns == 0) return;  // too late
+  // Always by the first difference of the clocks, so that what is the same remains so.
+  ahead_ns_.resize(static_cast<std::size_t>(settings_.nnodes));
+  auto& ahead = ahead_ns_[node];
+  if (!ahead) ahead = static_cast<std::int64_t>(now_ns() - report.now_ns);
+  for (std::size_t i = 0; i < report.pes.size(); ++i) {
+    report.pes[i].status.since_ns += static_cast<std::uint64_t>(*ahead);
+    inquiry_.told[static_cast<std::size_t>(report.first) + i] = std::move(report.pes[i]);
+  }
+  inquiry_.answered[node] = true;
+}
+
+void Job::judge_inquiry() {
+  if (inquiry_.asked_ns == 0) return;
+  const bool all = std::all_of(inquiry_.answered.begin(), inquiry_.answered.end(), [](bool answered) { return answered; });
+  if (all || now_ns() >= inquiry_.asked_ns + kReportNs) conclude();
+}
+
+/// With what has been told.
+void Job::conclude() {
+  if (inquiry_.asked_ns == 0) return;
+  const std::vector<PeState> all = states();
+  const Inquiry inquiry = std::exchange(inquiry_, {});
+  if (inquiry.title.empty()) {
+    if (!ending()) judge_standstill(all);
+    return;
+  }
+  tell(inquiry.title);
+  tell_lines(table(all));
+  for (std::size_t node = 0; node < inquiry.answered.size(); ++node)
+    if (!inquiry.answered[node]) tell(strf("node %zu (%s) did not say what its PEs do", node, others_->meeting().members[node].host.c_str()));
+}
+
+/// Whether every PE here waits in a call, or has finished, and has for a while.
+bool Job::all_wait() const {
+  const std::uint64_t now = now_ns();
+  for (int pe = 0; pe < settings_.npes; ++pe) {
+    const PeState state = state_of(pe);
+    const bool done = !state.ended.empty() || state.status.phase == Phase::left;
+    const bool waits = state.status.phase == Phase::waiting || state.status.phase == Phase::leaving || state.status.phase == Phase::closing;
+    if (!done && !(waits && now >= state.status.since_ns + kStandstillNs)) return false;
+  }
+  return true;
+}
+
 /// When the time is up, a table says what all PEs are doing; those of other nodes have a moment to answer.
 void Job::judge_timeout() {
   const std::uint64_t now = now_ns();
@@ -93,12 +162,8 @@ void Job::judge_timeout() {
       now < started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9))
     return;
   const std::string text = strf("the job did not end within %g s; its PEs have been ended.", settings_.timeout_s);
-  if (inquired_ns_ == 0) {
-    inquired_ns_ = now;
-    reports_ = 0;
-    print_table(text + " They were:");
-  }
-  if (others_ != nullptr && reports_ + 1 < settings_.nnodes && now < inquired_ns_ + kReportNs) return;
+  if (!std::exchange(timed_out_, true)) print_table(text + " They were:");
+  if (inquiry_.asked_ns != 0) return;
   interrupted_by_ = 0;
   begin_end(kTimedOut, text);
 }

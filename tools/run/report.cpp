@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/process_state.hpp"
+#include "bootstrap/address.hpp"
 #include "topology/cgroup.hpp"
 
 namespace shoal::run {
@@ -66,12 +67,6 @@ std::string end_text(int wait_status) {
 
 int end_code(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
-std::string host_name() {
-  char name[256] = "";
-  if (::gethostname(name, sizeof name - 1) != 0) return "this machine";
-  return name;
 }
 
 std::optional<int> ended_status(int process) {

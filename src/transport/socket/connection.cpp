@@ -28,7 +28,7 @@ constexpr std::uint64_t kInline = 64;  // a put this short is handled when all o
 Connection::Connection(int pe, std::unique_ptr<Stream> stream, Target& target)
     : pe_(pe),
       stream_(std::move(stream)),
-      address_(peer_text(stream_->fd())),
+      address_(SocketAddress::peer_of(stream_->fd()).text()),
       target_(target),
       out_(new std::byte[kBuffer]), in_(new std::byte[kBuffer]) {}
 

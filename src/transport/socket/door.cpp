@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "bootstrap/address.hpp"
 #include "transport/serving_thread.hpp"
 
 namespace shoal {
@@ -53,7 +54,7 @@ void Door::accept_all() noexcept {
       return;
     }
     prepare(socket.get(), settings_);
-    const std::string who = peer_text(socket.get());
+    const std::string who = SocketAddress::peer_of(socket.get()).text();
     if (pending_.size() >= kMostPending) {
       target_.refused(who, "too many connections wait to say who they are");
       continue;

@@ -35,7 +35,5 @@ UniqueFd listen_anywhere(const SocketSettings& settings, Endpoint& endpoint);
 UniqueFd connect_to(const std::string& host, std::uint16_t port, std::uint64_t deadline_ns, std::string& why);
 /// The options of every connected socket: no delay, keepalive, congestion control.
 void prepare(int fd, const SocketSettings& settings) noexcept;
-/// "192.168.1.7:4711", of the other side.
-std::string peer_text(int fd);
 
 }  // namespace shoal

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "bootstrap/address.hpp"
 #include "transport/socket/socket_transport.hpp"
 
 namespace shoal {
@@ -98,12 +99,12 @@ std::unique_ptr<Stream> SocketTransport::dial(int pe, bool& use_theirs) {
 
 std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& host, bool& use_theirs, std::uint64_t deadline_ns, std::string& why,
                                                    bool& refused) {
-  UniqueFd socket = connect_to(host, places_[static_cast<std::size_t>(pe)].port, deadline_ns, why);
-  if (!socket) return nullptr;
-  prepare(socket.get(), settings_);
-  // The door of a PE that is stopped does not answer; the kernel does, so this is not the network's fault.
-  const std::uint64_t answer_ns = now_ns() + kDialNs / 3;
   try {
+    UniqueFd socket = connect_to(host, places_[static_cast<std::size_t>(pe)].port, deadline_ns, why);
+    if (!socket) return nullptr;
+    prepare(socket.get(), settings_);
+    // The door of a PE that is stopped does not answer; the kernel does, so this is not the network's fault.
+    const std::uint64_t answer_ns = now_ns() + kDialNs / 3;
     std::unique_ptr<Stream> stream = maker_->make(std::move(socket), true);
     while (!stream->handshake())
       if (!wait_for(stream->fd(), POLLIN, answer_ns)) throw Error(Code::peer, "it does not answer: is that PE stopped?");
@@ -126,7 +127,7 @@ std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& ho
 
 void SocketTransport::on_hello(const wire::Hello& hello, std::unique_ptr<Stream> stream) noexcept {
   try {
-    const std::string who = peer_text(stream->fd());
+    const std::string who = SocketAddress::peer_of(stream->fd()).text();
     unsigned different = 0;  // compared whole: the time must not tell how much of a guess is right
     for (std::size_t i = 0; i < job_.size(); ++i) different |= static_cast<unsigned>(hello.job[i] ^ job_[i]);
     if (hello.magic != wire::kMagic || hello.version != wire::kVersion || different != 0 || hello.to != static_cast<std::uint32_t>(me_) ||

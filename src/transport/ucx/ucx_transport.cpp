@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/quiet_signals.hpp"
+#include "bootstrap/address.hpp"
 
 namespace shoal {
 namespace {
@@ -17,10 +18,11 @@ namespace {
 constexpr std::uint64_t kToBeEndedNs = 1'500'000'000;  // a launcher notices a dead PE sooner, and knows more about it
 constexpr std::uint64_t kCloseNs = 2'000'000'000;
 
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name[0] == '\0' ? "?" : name;
+/// "HOST, ADDRESS", for messages; `interface` may be one that only UCX knows.
+std::string machine_text(const std::string& interface) {
+  std::vector<SocketAddress> addresses = own_addresses(0, interface);
+  if (addresses.empty()) addresses = own_addresses(0, "");
+  return host_name() + (addresses.empty() ? "" : ", " + addresses.front().host_text());
 }
 
 std::string to_hex(const void* data, std::size_t bytes) {
@@ -54,7 +56,7 @@ UcxTransport::UcxTransport(int me, int n_pes, const UcxSettings& settings, Targe
   const QuietSignals quiet;  // UCX has threads
   try {
     open_context(settings);
-    open_worker(settings.network_only);
+    open_worker(settings);
   } catch (...) {
     close();
     throw;
@@ -91,7 +93,7 @@ void UcxTransport::open_context(const UcxSettings& settings) {
   ucp_.ucp_config_release(config);
 }
 
-void UcxTransport::open_worker(bool network_only) {
+void UcxTransport::open_worker(const UcxSettings& settings) {
   const auto check = [&](ucs_status_t status, const char* what) {
     if (status != UCS_OK) throw Error(Code::system, strf("UCX cannot %s: %s", what, ucp_.ucs_status_string(status)));
   };
@@ -116,17 +118,17 @@ void UcxTransport::open_worker(bool network_only) {
   check(ucp_.ucp_worker_set_am_recv_handler(worker_, &handler), "take messages");
   ucp_worker_attr_t about{};
   about.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS;
-  about.address_flags = network_only ? UCP_WORKER_ADDRESS_FLAG_NET_ONLY : 0;
+  about.address_flags = settings.network_only ? UCP_WORKER_ADDRESS_FLAG_NET_ONLY : 0;
   check(ucp_.ucp_worker_query(worker_, &about), "give its address");
-  address_ = host_name() + " " + to_hex(about.address, about.address_length);
+  address_ = machine_text(settings.interface) + " " + to_hex(about.address, about.address_length);
   ucp_.ucp_worker_release_address(worker_, about.address);
 }
 
 void UcxTransport::start(std::vector<std::string> addresses) {
   for (const std::string& address : addresses) {
-    const std::size_t space = address.find(' ');
+    const std::size_t space = address.rfind(' ');  // "<machine> <hexadecimal>"
     if (space == std::string::npos) throw Error(Code::peer, strf("\"%s\" is no address of a PE", address.c_str()));
-    hosts_.emplace_back(address.substr(0, space), from_hex(address.substr(space + 1)));
+    machines_.emplace_back(address.substr(0, space), from_hex(address.substr(space + 1)));
   }
   thread_.start();
 }
@@ -171,7 +173,7 @@ UcxPeer& UcxTransport::peer(int pe) noexcept {
 
 void UcxTransport::connect(UcxPeer& peer) noexcept {
   if (peer.ep != nullptr) return;
-  const auto& [host, address] = hosts_[static_cast<std::size_t>(peer.pe)];
+  const auto& [machine, address] = machines_[static_cast<std::size_t>(peer.pe)];
   ucp_ep_params_t params{};
   params.field_mask =
       UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -186,10 +188,9 @@ void UcxTransport::connect(UcxPeer& peer) noexcept {
   const ucs_status_t status = ucp_.ucp_ep_create(worker_, &params, &peer.ep);
   if (status == UCS_OK) return;
   target_.fail(
-      strf("UCX cannot connect to PE %d on %s: %s. Name the device to use with SHOAL_INTERFACE or UCX_NET_DEVICES, and "
-           "see that the "
-           "nodes have a network in common that UCX knows (UCX_TLS)",
-           peer.pe, host.c_str(), ucp_.ucs_status_string(status)));
+      strf("UCX cannot connect to PE %d (on %s): %s. Name the device to use with SHOAL_INTERFACE or UCX_NET_DEVICES, and "
+           "see that the nodes have a network in common that UCX knows (UCX_TLS)",
+           peer.pe, machine.c_str(), ucp_.ucs_status_string(status)));
 }
 
 void UcxTransport::broke(UcxPeer& peer, ucs_status_t status) noexcept {
@@ -200,8 +201,8 @@ void UcxTransport::broke(UcxPeer& peer, ucs_status_t status) noexcept {
 }
 
 std::string UcxTransport::lost_text(const UcxPeer& peer) const {
-  return strf("the connection to PE %d on %s was lost: %s", peer.pe,
-              hosts_[static_cast<std::size_t>(peer.pe)].first.c_str(), peer.why.c_str());
+  return strf("the connection to PE %d (on %s) was lost: %s", peer.pe,
+              machines_[static_cast<std::size_t>(peer.pe)].first.c_str(), peer.why.c_str());
 }
 
 void UcxTransport::lost(UcxPeer& peer) noexcept {

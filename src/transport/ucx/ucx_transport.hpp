@@ -69,7 +69,7 @@ class UcxTransport final : public Transport, private Served {
 
   // ucx_transport.cpp
   void open_context(const UcxSettings& settings);
-  void open_worker(bool network_only);
+  void open_worker(const UcxSettings& settings);
   UcxPeer& peer(int pe) noexcept;
   void connect(UcxPeer& peer) noexcept;
   void broke(UcxPeer& peer, ucs_status_t status) noexcept;
@@ -127,7 +127,7 @@ class UcxTransport final : public Transport, private Served {
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;  // the worker's
   std::string address_;
-  std::vector<std::pair<std::string, std::string>> hosts_;  // by PE: its machine's name, and where its worker is
+  std::vector<std::pair<std::string, std::string>> machines_;  // by PE: its machine, for messages, and where its worker is
 
   OwnerFlag owner_;                              // of the worker, and of what follows
   std::vector<std::unique_ptr<UcxPeer>> peers_;  // by PE; null: never spoken to
