@@ -16,6 +16,16 @@ std::size_t check_operands(Group& group, const void* dest, const void* source, s
   return bytes;
 }
 
+void combine_two(void* out, const void* a, const void* b, std::size_t count, const Combine& combine) noexcept {
+  if (combine.run != nullptr) return combine.run(out, a, b, count);
+  const std::size_t most = kChunkBytes / combine.width;
+  for (std::size_t first = 0; first < count; first += most) {
+    const auto at = [&](const void* base) { return static_cast<const char*>(base) + first * combine.width; };
+    combine_ranges(const_cast<char*>(at(out)), std::min(most, count - first), 1, combine,
+                   [&](int which) { return at(which == 0 ? a : b); });
+  }
+}
+
 void combine_members(Group& group, void* into, const void* source, std::size_t first, std::size_t count, int last,
                      const Combine& combine, const char* call) noexcept {
   const char* range = static_cast<const char*>(source) + first * combine.width;

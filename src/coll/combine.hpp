@@ -53,7 +53,11 @@ void combine_ranges(void* into, std::size_t count, int last, const Combine& comb
   }
 }
 
-/// The same of source[first, first + count) of the members.
+/// out = a op b, for any number of elements; rounded, where the type is accumulated in a wider one. `out` may be `a` or
+/// `b`.
+void combine_two(void* out, const void* a, const void* b, std::size_t count, const Combine& combine) noexcept;
+
+/// into = source[first, first + count) of the members 0 to `last`, combined in order; at most a chunk.
 void combine_members(Group& group, void* into, const void* source, std::size_t first, std::size_t count, int last,
                      const Combine& combine, const char* call) noexcept;
 

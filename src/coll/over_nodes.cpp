@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kFarChunk = 128 * 1024;
 /// What it fetches from all others, so that its room doesn't grow with the number of nodes.
 constexpr std::size_t kFarRoom = 16 * 1024 * 1024;
-/// Up to so many nodes all leaders exchange with all at once: fewer steps, and the connections don't matter yet.
-constexpr std::size_t kFewNodes = 8;
+/// Up to so many all exchange with all at once: fewer steps, and the connections don't matter yet.
+constexpr std::size_t kFewNodes = 8, kFewMembers = 8;
 
 void* address(const void* base, std::size_t offset) noexcept {
   return static_cast<char*>(const_cast<void*>(base)) + offset;
@@ -35,9 +35,9 @@ void reduce_node(Group& group, void* dest, const void* source, std::size_t count
   for (std::size_t first = part.begin; first < part.end; first += most) {
     const std::size_t some = std::min(most, part.end - first), offset = first * combine.width,
                       bytes = some * combine.width;
-    const auto source_of = [&](int member) { return group.at(address(source, offset), bytes, member, call); };
-    std::memcpy(result, source_of(mine[0]), bytes);
-    for (std::size_t i = 1; i < mine.size(); ++i) combine.run(result, result, source_of(mine[i]), some);
+    combine_ranges(result, some, static_cast<int>(mine.size()) - 1, combine, [&](int i) {
+      return group.at(address(source, offset), bytes, mine[static_cast<std::size_t>(i)], call);
+    });
     std::memcpy(group.at(address(dest, offset), bytes, mine[0], call), result, bytes);
   }
 }
@@ -76,10 +76,13 @@ void reduce_leaders_at_once(Group& group, void* dest, std::size_t count, const C
     const auto value_of = [&](std::size_t leader) -> void* {
       return static_cast<int>(leader) == nodes.here ? own : slot(round, leader);
     };
-    // In the order of nodes, into room that is ours: the first fetched, or a copy of our own where we are first.
+    // In the order of nodes, into the room that nothing was fetched into.
     std::byte* const result = slot(round, static_cast<std::size_t>(nodes.here));
-    std::memcpy(result, value_of(0), bytes);
-    for (std::size_t leader = 1; leader < leaders; ++leader) combine.run(result, result, value_of(leader), some);
+    for (std::size_t done = 0; done < some; done += kChunkBytes / combine.width)
+      combine_ranges(address(result, done * combine.width), std::min(kChunkBytes / combine.width, some - done),
+                     static_cast<int>(leaders) - 1, combine, [&](int leader) {
+                       return address(value_of(static_cast<std::size_t>(leader)), done * combine.width);
+                     });
     for (std::size_t leader = 0; leader < leaders; ++leader)
       world.put(own, result, bytes, group.world_pe(nodes.leaders[leader]), call);
   }
@@ -105,7 +108,7 @@ void combine_fetched(Group& group, void* dest, std::size_t first, std::size_t en
     world.await_counted(tallies[round % 2], call);
     void* const own = address(dest, first * combine.width);
     const std::byte* const theirs = room + round % 2 * kFarChunk;
-    combine.run(own, on_left ? theirs : own, on_left ? own : theirs, std::min(most, end - first));
+    combine_two(own, on_left ? theirs : own, on_left ? own : theirs, std::min(most, end - first), combine);
   }
 }
 
@@ -162,7 +165,7 @@ void reduce_leaders_by_halves(Group& group, void* dest, std::size_t count, const
 void reduce_leaders(Group& group, void* dest, std::size_t count, const Combine& combine, const char* call) noexcept {
   const std::size_t bytes = count * combine.width;
   if (bytes <= group.pair_room()) {
-    const auto fold = [&](void* into, const void* left, const void* right) { combine.run(into, left, right, count); };
+    const auto fold = [&](void* into, const void* left, const void* right) { combine_two(into, left, right, count, combine); };
     alignas(64) std::byte value[Slot::kMailBytes];  // nobody else's cache lines
     std::memcpy(value, dest, bytes);
     combine_over_leaders(group, std::span(value).first(bytes), fold, call);
@@ -178,8 +181,9 @@ void reduce_leaders(Group& group, void* dest, std::size_t count, const Combine& 
   group.sync_leaders(call);
 }
 
-/// For types that are rounded once, at the end: each member combines a part of the elements of all and gives it to all.
-void reduce_wide(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
+/// For types that are accumulated in a wider one, so that they are rounded once: each member combines a part of the
+/// elements of all and gives it to all.
+void reduce_exactly(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
                  const char* call) noexcept {
   group.sync(call);
   const Part part(count, combine.width, static_cast<std::size_t>(group.rank()), static_cast<std::size_t>(group.size()));
@@ -286,7 +290,8 @@ void collect_over_nodes(Group& group, void* dest, const void* source, std::span<
 
 void reduce_over_nodes(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
                        const char* call) noexcept {
-  if (combine.run == nullptr) return reduce_wide(group, dest, source, count, combine, call);
+  if (combine.run == nullptr && static_cast<std::size_t>(group.size()) <= kFewMembers)
+    return reduce_exactly(group, dest, source, count, combine, call);
   const std::size_t bytes = count * combine.width;
   group.sync_node(call);  // the node's members have entered
   reduce_node(group, dest, source, count, combine, call);

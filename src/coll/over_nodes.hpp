@@ -21,8 +21,9 @@ void fcollect_over_nodes(Group& group, void* dest, const void* source, std::size
 void collect_over_nodes(Group& group, void* dest, const void* source, std::span<const std::uint64_t> counts,
                         std::size_t width, const char* call) noexcept;
 
-/// Combines the members of each node in order, then the nodes in order; types that are rounded once at the end, all
-/// members in order. Bitwise the same on all.
+/// Combines the members of each node in order, then the nodes in order. Bitwise the same on all. Types that are
+/// accumulated in a wider one are rounded once in groups of up to 8 members; in larger ones once a node and once more,
+/// over more than 8 nodes at each of the log2(nodes) exchanges.
 void reduce_over_nodes(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
                        const char* call) noexcept;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -267,6 +268,29 @@ TEST_P(ManyNodes, ReductionsOfAnySizeAgreeWithAModelBitForBitEverywhere) {
       }
       broadcast(job.world_team(), first, dest, count * sizeof(double), static_cast<int>(count % 13), true, "test");
       ASSERT_EQ(std::memcmp(first, dest, count * sizeof(double)), 0) << "others have other bits than PE " << job.me();
+      barrier(job);
+    }
+  });
+}
+
+TEST_P(ManyNodes, SixteenBitFloatsAreRoundedNoMoreThanOnceAnExchange) {
+  run([](Job& job) {
+    const Kernels& kernels = *job.coll_tuning().kernels;
+    constexpr std::size_t kMost = 50001;
+    auto* dest = allocate<std::uint16_t>(job, kMost);
+    auto* first = allocate<std::uint16_t>(job, kMost);
+    const auto value = [](int pe, std::size_t i) { return static_cast<float>(1 + (static_cast<std::size_t>(pe) + i) % 7) / 8; };  // exact
+    for (const std::size_t count : {1u, 100u, 129u, 1000u, 50001u}) {
+      for (std::size_t i = 0; i < count; ++i) dest[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value(job.me(), i)) >> 16);
+      reduce(job.world_team(), dest, dest, count, kernels.at(ReduceOp::Sum, Element::BFloat16), job.coll_tuning(), "test");
+      for (std::size_t i = 0; i < count; ++i) {
+        float model = 0;
+        for (int pe = 0; pe < 13; ++pe) model += value(pe, i);
+        const float got = std::bit_cast<float>(static_cast<std::uint32_t>(dest[i]) << 16);
+        ASSERT_NEAR(got, model, 5 * model / 512) << i << " of " << count;  // a node and four exchanges, each off by 1/512 at most
+      }
+      broadcast(job.world_team(), first, dest, count * 2, static_cast<int>(count % 13), true, "test");
+      ASSERT_EQ(std::memcmp(first, dest, count * 2), 0) << "others have other bits than PE " << job.me();
       barrier(job);
     }
   });
