@@ -33,6 +33,7 @@ using store::Type;
 
 constexpr std::uint64_t kSayAfterNs = 5'000'000'000;  // when the user may wonder what it waits for
 constexpr std::uint64_t kAbortNs = 2'000'000'000;     // for the others to hear of an abort
+constexpr std::uint64_t kExitNs = 200'000'000;        // for the news of an exit to leave
 constexpr std::uint64_t kPartNs = 4'000'000'000;      // for the holder to tell everyone of the end
 
 /// An event that a poll can wait for.
@@ -62,7 +63,7 @@ std::thread quiet_thread(std::function<void()> body) {
   return std::thread(std::move(body));
 }
 
-/// The meeting, held by a thread of this PE.
+/// A meeting, held by a thread of this PE.
 class Holder final {
  public:
   Holder(UniqueFd listener, RendezvousServer::Setup setup, UniqueFd own)
@@ -78,23 +79,32 @@ class Holder final {
   }
   /// Whether everyone has been told what there was to tell.
   bool over() const { return over_.load(std::memory_order_acquire); }
+  /// Whether all have been told that this PE exits.
+  bool told_exit() const { return told_exit_.load(std::memory_order_acquire); }
   void abandon() { thread_.detach(); }
 
  private:
   void run() {
     while (!stop_.load(std::memory_order_acquire) && !server_.over()) {
-      pollfd fds[] = {{server_.fd(), POLLIN, 0}, {bell_.fd(), POLLIN, 0}};
-      ::poll(fds, 2, server_.wait_ms());
+      pollfd fds[] = {{server_.fd(), POLLIN, 0}, {bell_.fd(), POLLIN, 0}, {server_.fd_above(), server_.events_above(), 0}};
+      ::poll(fds, 3, server_.wait_ms());
       server_.progress();
       for (const std::string& note : server_.take_notes()) print_line(-1, note);
+      told_exit_.store(server_.told_exit(), std::memory_order_release);
     }
     over_.store(true, std::memory_order_release);
   }
   RendezvousServer server_;
   Bell bell_;
-  std::atomic<bool> stop_{false}, over_{false};
+  std::atomic<bool> stop_{false}, over_{false}, told_exit_{false};
   std::thread thread_;
 };
+
+/// What the PEs of one node find each other by: the same for all of them, and for no others.
+HostPort place_on_node(const DirectSetup& setup) {
+  const std::string job = (setup.addresses.empty() ? setup.at.text() : setup.addresses.front().text()) + setup.tag;
+  return {strf("unix:shoal-%zx-%d", std::hash<std::string>()(job), setup.node.first)};
+}
 
 class DirectBootstrap final : public Bootstrap {
  public:
@@ -111,6 +121,7 @@ class DirectBootstrap final : public Bootstrap {
   [[noreturn]] void abort(int status, const std::string& why) override;
 
  private:
+  void hold(UniqueFd listener, RendezvousServer::Setup meeting, Uplink::Setup own);
   void meet(std::uint64_t by_ns);
   void derive_secret(const DirectSetup& setup);
   void check_still_ours() const;
@@ -140,7 +151,8 @@ class DirectBootstrap final : public Bootstrap {
   std::thread monitor_;
 };
 
-DirectBootstrap::DirectBootstrap(DirectSetup setup) : rank_(setup.rank), size_(setup.size), tag_(setup.tag) {
+DirectBootstrap::DirectBootstrap(DirectSetup setup)
+    : rank_(setup.rank), size_(setup.size), tag_(setup.tag) {
   if (!setup.at.local()) tls_ = setup.credentials.context(TlsPurpose::store);
   const std::uint64_t by_ns = now_ns() + static_cast<std::uint64_t>(setup.within_s) * 1'000'000'000;
   Uplink::Setup up{.at = setup.at,
@@ -152,25 +164,47 @@ DirectBootstrap::DirectBootstrap(DirectSetup setup) : rank_(setup.rank), size_(s
   up.join.members = static_cast<std::uint32_t>(size_);
   up.join.member = static_cast<std::uint32_t>(rank_);
   up.join.pes = 1;
+  RendezvousServer::Setup meeting{.kind = RendezvousServer::Kind::pes,
+                                  .members = size_,
+                                  .tag = tag_,
+                                  .tls = tls_.get(),
+                                  .join_by_ns = by_ns,
+                                  .silence_s = setup.silence_s};
   if (setup.holds) {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) throw_errno("socketpair");
-    UniqueFd theirs(ends[0]), ours(ends[1]);
-    UniqueFd listener = setup.listener ? std::move(setup.listener) : listen_at(setup.at);
-    holder_ = std::make_unique<Holder>(std::move(listener),
-                                       RendezvousServer::Setup{.kind = RendezvousServer::Kind::pes,
-                                                               .members = size_,
-                                                               .tag = tag_,
-                                                               .tls = tls_.get(),
-                                                               .join_by_ns = by_ns,
-                                                               .silence_s = setup.silence_s},
-                                       std::move(theirs));
-    uplink_ = std::make_unique<Uplink>(std::move(ours), std::move(up));
+    hold(setup.listener ? std::move(setup.listener) : listen_at(setup.at), std::move(meeting), std::move(up));
+  } else if (setup.node.count > 1 && !setup.node.has(0)) {  // PE 0's own neighbours need nobody between
+    const PeRange node = setup.node;
+    Uplink::Setup beside = up;
+    beside.at = place_on_node(setup);
+    beside.addresses.clear();
+    beside.tls = nullptr;
+    beside.join.members = static_cast<std::uint32_t>(node.count);
+    beside.join.member = static_cast<std::uint32_t>(rank_ - node.first);
+    if (rank_ == node.first) {
+      up.join.pes = static_cast<std::uint32_t>(node.count);
+      meeting.members = node.count;
+      meeting.first = node.first;
+      meeting.tls = nullptr;
+      meeting.above = std::make_unique<Uplink>(std::move(up));
+      UniqueFd listener = listen_at(beside.at);
+      hold(std::move(listener), std::move(meeting), std::move(beside));
+    } else {
+      uplink_ = std::make_unique<Uplink>(std::move(beside));
+    }
   } else {
     uplink_ = std::make_unique<Uplink>(std::move(up));
   }
   meet(by_ns);
   derive_secret(setup);
+}
+
+/// Holds a meeting, and is a member of it.
+void DirectBootstrap::hold(UniqueFd listener, RendezvousServer::Setup meeting, Uplink::Setup own) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) throw_errno("socketpair");
+  UniqueFd theirs(ends[0]), ours(ends[1]);
+  holder_ = std::make_unique<Holder>(std::move(listener), std::move(meeting), std::move(theirs));
+  uplink_ = std::make_unique<Uplink>(std::move(ours), std::move(own));
 }
 
 void DirectBootstrap::meet(std::uint64_t by_ns) {
@@ -248,18 +282,20 @@ void DirectBootstrap::take_all() {
     end_process(fixed[0], fixed[1] != 0 ? text : "");
   }
   if (left_ || uplink_->failure().empty()) return;
-  const std::string line =
-      "the PE where the job meets is gone: " + uplink_->failure() + "; the other PEs have been ended";
+  const Meeting::Member& mine = uplink_->meeting()->of(rank_);
+  const std::string line = strf("the PE where %s is gone: %s; the other PEs have been ended",
+                                mine.pes > 1 ? "those of this node meet" : "the job meets", uplink_->failure().c_str());
   end_process(1, prints_for_host() ? line : "");
 }
 
 /// Of the PEs on one host one prints what all have found out by themselves.
 bool DirectBootstrap::prints_for_host() const {
-  const auto& members = uplink_->meeting()->members;
-  const auto first = std::find_if(members.begin() + 1, members.end(), [&](const auto& one) {
-    return one.host == members[static_cast<std::size_t>(rank_)].host;
-  });
-  return first == members.end() || first - members.begin() == rank_;
+  const Meeting& meeting = *uplink_->meeting();
+  const Meeting::Member& mine = meeting.of(rank_);
+  if (mine.pes > 1) return rank_ == mine.first + 1;  // the first is gone
+  const auto first = std::find_if(meeting.members.begin() + 1, meeting.members.end(),
+                                  [&](const auto& one) { return one.pes == 1 && one.host == mine.host; });
+  return first == meeting.members.end() || first->first == rank_;
 }
 
 Frame DirectBootstrap::request(Type type, std::span<const std::byte> payload, Type answer) {
@@ -338,14 +374,16 @@ void DirectBootstrap::end_process(int status, const std::string& line) {
   __builtin_unreachable();
 }
 
-/// The one who holds the meeting takes it along: there is nobody to tell.
 void DirectBootstrap::exiting(int status) noexcept {
-  if (::getpid() != owner_ || holder_ != nullptr) return;
+  if (::getpid() != owner_) return;
   const std::unique_lock lock = lock_briefly(mutex_);
   if (!lock || left_) return;
   try {
     uplink_->send_text(Type::exiting, status, "");
     uplink_->progress();
+    // The holder of a meeting takes it along.
+    for (const std::uint64_t until = now_ns() + kExitNs; holder_ != nullptr && !holder_->told_exit() && now_ns() < until;)
+      ::poll(nullptr, 0, 1);
   } catch (const std::exception&) {
     // Then the end of the connection tells that it ended, but not how.
   }

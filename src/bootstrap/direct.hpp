@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bootstrap of PEs that nobody of Shoal's launched: each is a member of the meeting itself, and one of them holds
-// it, in a thread of its own, from init to finalize. Started by hand, by torchrun, or by a launcher that tells no more
-// than who is who.
+// it, in a thread of its own, from init to finalize. Where it is known which PEs share a node, the first of each other
+// node holds a meeting for these, which is one member of the job's: so PE 0 has a connection a node. Started by hand, by
+// torchrun, or by a launcher that tells no more than who is who.
 #pragma once
 #include <memory>
 #include <optional>
@@ -14,8 +15,15 @@
 
 namespace shoal {
 
+/// Consecutive PEs.
+struct PeRange {
+  int first, count;
+  bool has(int pe) const { return pe >= first && pe < first + count; }
+};
+
 struct DirectSetup {
   int rank = 0, size = 1;
+  PeRange node = {rank, 1};                   ///< those on this node, as far as it is known
   HostPort at = {};                           ///< where they meet
   std::vector<SocketAddress> addresses = {};  ///< in place of those that `at` stands for
   bool holds = false;                         ///< this PE holds the meeting

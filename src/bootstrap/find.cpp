@@ -86,6 +86,7 @@ void refuse_foreign(const Options::Environment& environment) {
 
 struct Place {
   int rank, size;
+  PeRange node = {0, 0};  // the PEs of this node, if that is known
 };
 
 /// What SHOAL_PE and SHOAL_NPES say, or the variables of whichever launcher tells both.
@@ -111,6 +112,7 @@ void set_patience(DirectSetup& setup, const Options& options) {
 std::unique_ptr<Bootstrap> meet_at(const Options& options, Place place, const HostPort& at, const std::string& tag) {
   if (place.size == 1) return make_single_bootstrap();
   DirectSetup setup{.rank = place.rank, .size = place.size, .at = at, .holds = place.rank == 0, .tag = tag};
+  if (place.node.has(place.rank)) setup.node = place.node;
   if (!at.local()) setup.credentials = Credentials::from(options);
   set_patience(setup, options);
   return make_direct_bootstrap(std::move(setup));
@@ -120,6 +122,7 @@ std::unique_ptr<Bootstrap> meet_at(const Options& options, Place place, const Ho
 std::unique_ptr<Bootstrap> meet_by_id(const Options& options, Place place, const UniqueId& id, MadeId* made) {
   ReadId read = read_unique_id(id);
   DirectSetup setup{.rank = place.rank, .size = place.size};
+  if (place.node.has(place.rank)) setup.node = place.node;
   setup.addresses = std::move(read.addresses);
   setup.at = {setup.addresses.front().host_text(), 0};
   setup.credentials.plain = !options.tls;
@@ -162,7 +165,12 @@ std::unique_ptr<Bootstrap> start_like_torch(const Options::Environment& environm
   HostPort at{master, kDefaultPort};  // MASTER_PORT is PyTorch's own
   if (foreign_number(environment, "LOCAL_WORLD_SIZE") == size)
     at.host = ("unix:" + std::string(master) + "-" + tag).substr(0, 80);
-  return meet_at(Options::from(environment), {static_cast<int>(rank), static_cast<int>(size)}, at, tag);
+  Place place{static_cast<int>(rank), static_cast<int>(size)};
+  // torchrun gives a node consecutive numbers; others that set these variables may not.
+  const long here = foreign_number(environment, "LOCAL_WORLD_SIZE"), local = foreign_number(environment, "LOCAL_RANK");
+  if (!text("TORCHELASTIC_RUN_ID").empty() && local >= 0 && local < here && local <= rank && rank - local + here <= size)
+    place.node = {static_cast<int>(rank - local), static_cast<int>(here)};
+  return meet_at(Options::from(environment), place, at, tag);
 }
 
 /// A PMIx launcher tells who is who, and carries a unique id. Null: there is none, or this build or machine cannot ask
@@ -179,7 +187,12 @@ std::unique_ptr<Bootstrap> start_by_pmix(const Options::Environment& environment
   const std::string key = strf("shoal.id.%d", session);
   UniqueId id = made.id;
   pmix->share(key, id.bytes);
-  auto inner = meet_by_id(options, {pmix->rank(), pmix->size()}, id, &made);
+  Place place{pmix->rank(), pmix->size()};
+  // The first PE of a node stands for consecutive ones only.
+  const std::vector<int> here = pmix->on_this_node();
+  if (!here.empty() && here.back() - here.front() + 1 == static_cast<int>(here.size()))
+    place.node = {here.front(), static_cast<int>(here.size())};
+  auto inner = meet_by_id(options, place, id, &made);
   wipe(id.bytes);
   return inner;
 }

@@ -6,9 +6,11 @@
 #include <pmix.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <sstream>
 
 #include "base/error.hpp"
 #endif
@@ -44,6 +46,22 @@ class LoadedPmix final : public Pmix {
   }
   int rank() const override { return static_cast<int>(self_.rank); }
   int size() const override { return size_; }
+
+  std::vector<int> on_this_node() const override {
+    pmix_proc_t all = self_;
+    all.rank = PMIX_RANK_WILDCARD;
+    pmix_value_t* got = nullptr;
+    std::vector<int> ranks;
+    if (call_.get(&all, PMIX_LOCAL_PEERS, nullptr, 0, &got) != PMIX_SUCCESS) return ranks;
+    if (got->type == PMIX_STRING) {
+      std::istringstream list(got->data.string);
+      for (int rank; list >> rank; list.ignore()) ranks.push_back(rank);
+      std::free(got->data.string);
+    }
+    std::free(got);
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+  }
 
   void share(const std::string& key, std::span<std::byte> bytes) override {
     if (rank() == 0) {

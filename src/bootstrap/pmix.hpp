@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace shoal {
 
@@ -13,6 +14,8 @@ class Pmix {
   virtual ~Pmix() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// The ranks on this node, in order; empty where it isn't told.
+  virtual std::vector<int> on_this_node() const = 0;
   /// Gives everyone what rank 0 has in `bytes`. Collective. @throws Error{launcher}
   virtual void share(const std::string& key, std::span<std::byte> bytes) = 0;
 };

@@ -57,7 +57,8 @@ RendezvousServer::RendezvousServer(UniqueFd listener, Setup setup)
     : setup_(std::move(setup)),
       listener_(std::move(listener)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
-      members_(static_cast<std::size_t>(setup_.members)) {
+      members_(static_cast<std::size_t>(setup_.members)),
+      taken_(setup_.kind == Kind::pes ? members_.size() : 0) {
   if (!events_) throw_errno("epoll_create1");
   epoll_event event{EPOLLIN, {}};
   event.data.u64 = kListener;
@@ -72,7 +73,9 @@ int RendezvousServer::wait_ms() const {
   const std::uint64_t now = now_ns();
   if (phase_ == Phase::ending || phase_ == Phase::over) return ms_until(close_by_ns_, now);
   const std::uint64_t look = guests_.empty() && accepts_ ? UINT64_MAX : checked_ns_ + kCheckNs;
-  return ms_until(phase_ == Phase::joining ? std::min(setup_.join_by_ns, look) : look, now);
+  const int wait = ms_until(phase_ == Phase::joining ? std::min(setup_.join_by_ns, look) : look, now);
+  const int above = setup_.above != nullptr ? setup_.above->wait_ms() : -1;
+  return wait < 0 || (above >= 0 && above < wait) ? above : wait;
 }
 
 void RendezvousServer::progress() {
@@ -87,6 +90,7 @@ void RendezvousServer::progress() {
       }
     }
   }
+  if (setup_.above != nullptr) serve_above();
   check_time();
 }
 
@@ -174,7 +178,13 @@ void RendezvousServer::take(Guest& guest, const Frame& frame) {
       const store::NumberedText reason = store::read_text(frame.payload);
       return end(reason.number, reason.text);
     }
-    case Type::exiting: guest.told_status = store::read_text(frame.payload).number; return;
+    case Type::exiting:
+      guest.told_status = store::read_text(frame.payload).number;
+      if (!guest.trusted) return;
+      // That is this process, and takes the server along: all others are told while they can be.
+      at(guest.member).guest = nullptr;
+      exit_told_ = true;
+      return end_by_exit(guest);
     case Type::done: return note_done(guest, store::read_text(frame.payload).number);
     case Type::inquiry:
       for (const Member& member : members_)
@@ -212,9 +222,15 @@ void RendezvousServer::join(Guest& guest, const Frame& frame) {
       member.host.begin(), member.host.end(), [](char c) { return c <= ' ' || c > '~'; }, '?');
   member.address = guest.trusted ? own_address() : SocketAddress::peer_of(guest.link.fd()).host_text();
   member.pes = static_cast<int>(payload.pes);
+  if (setup_.kind == Kind::pes) std::fill_n(taken_.begin() + guest.member, member.pes, true);
   pes_ += payload.pes;
   --strangers_;
-  if (++joined_ == setup_.members) start();
+  ++joined_;
+  if (all_joined() && setup_.above == nullptr) start();
+}
+
+bool RendezvousServer::all_joined() const {
+  return setup_.kind == Kind::pes ? pes_ == members_.size() : static_cast<std::size_t>(joined_) == members_.size();
 }
 
 /// Where others reach this machine: where it listens, or its first address if that is everywhere.
@@ -246,11 +262,19 @@ std::string RendezvousServer::objection(const Guest& guest, const store::JoinPay
     return strf(
         "the job that meets here has all its %zu %ss already, and %s is one of them: give another job another port",
         members_.size(), noun, text_of(member).c_str());
-  if (at(member).guest != nullptr)
-    return strf("%s has joined already: %s", text_of(member).c_str(),
-                setup_.kind == Kind::launchers ? "give each its own --node-rank" : "each must have its own number");
-  if (payload.pes == 0 || pes_ + payload.pes > kMostPes)
+  if (payload.pes == 0 || payload.pes > kMostPes || pes_ + payload.pes > kMostPes)
     return strf("it brings %u PEs; a job has 1 to %u", payload.pes, kMostPes);
+  if (setup_.kind == Kind::pes) {
+    if (payload.pes > members_.size() - payload.member)
+      return strf("it brings PEs %u to %u; there are %zu", payload.member, payload.member + payload.pes - 1,
+                  members_.size());
+    const auto begin = taken_.begin() + member, end = begin + static_cast<std::ptrdiff_t>(payload.pes);
+    if (const auto taken = std::find(begin, end, true); taken != end)
+      return strf("PE %d has joined already: each must have its own number",
+                  setup_.first + static_cast<int>(taken - taken_.begin()));
+  } else if (at(member).guest != nullptr) {
+    return strf("%s has joined already: give each its own --node-rank", text_of(member).c_str());
+  }
   if (setup_.kind == Kind::pes && guest.link.tls() != nullptr) {
     try {
       guest.link.tls()->check_peer(member, "");
@@ -264,19 +288,60 @@ std::string RendezvousServer::objection(const Guest& guest, const store::JoinPay
 void RendezvousServer::start() {
   store::StartPayload payload{};
   std::string text;
-  if (::getrandom(payload.nonce, sizeof payload.nonce, 0) != static_cast<ssize_t>(sizeof payload.nonce))
-    return end(1, "getrandom fails");
+  const auto add = [&text](int first, int pes, const std::string& host, const std::string& address) {
+    text += strf("%d %d %s %s\n", first, pes, host.c_str(), address.c_str());
+  };
   for (Member& member : members_) {
-    member.first = static_cast<int>(payload.total);
+    member.first = setup_.first + static_cast<int>(payload.total);
     payload.total += static_cast<std::uint32_t>(member.pes);
-    text += strf("%d %d %s %s\n", member.first, member.pes, member.host.c_str(), member.address.c_str());
+    if (member.pes != 0) add(member.first, member.pes, member.host, member.address);
+  }
+  if (setup_.above != nullptr) {
+    const Meeting& meeting = *setup_.above->meeting();
+    payload.total = static_cast<std::uint32_t>(meeting.total);
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(meeting.nonce.data()), sizeof payload.nonce, payload.nonce);
+    text.clear();
+    for (const Meeting::Member& one : meeting.members) add(one.first, one.pes, one.host, one.address);
+  } else if (::getrandom(payload.nonce, sizeof payload.nonce, 0) != static_cast<ssize_t>(sizeof payload.nonce)) {
+    return end(1, "getrandom fails");
   }
   phase_ = Phase::running;
   for (Member& member : members_) {
+    if (member.guest == nullptr) continue;
     payload.first = static_cast<std::uint32_t>(member.first);
     member.guest->link.send(frame_of(Type::start, store::with_text(payload, text)));
     set_interest(*member.guest);
   }
+}
+
+/// What the larger meeting says is for all members here.
+void RendezvousServer::serve_above() {
+  Uplink& above = *setup_.above;
+  above.progress();
+  if (phase_ == Phase::joining && above.meeting() != nullptr && all_joined()) start();
+  while (phase_ == Phase::joining || phase_ == Phase::running) {
+    const auto frame = above.next();
+    if (!frame) break;
+    try {
+      if (frame->type == Type::end) {
+        std::string text;
+        const auto fixed = store::take_fixed<std::array<std::int32_t, 2>>(*frame, text);
+        tell_end(fixed[0], text, fixed[1] != 0);
+      } else if (asking_ != joined_) {
+        throw Error(Code::launcher, strf("malformed session: %s unasked", store::name_of(frame->type)));
+      } else {
+        answer(frame->type, frame->payload);
+      }
+    } catch (const Error& error) {
+      end(1, std::string("the meeting of the job broke its rules: ") + error.what());
+    }
+  }
+  if (!above.failure().empty() && (phase_ == Phase::joining || phase_ == Phase::running))
+    tell_end(1,
+             above.meeting() == nullptr
+                 ? above.failure()
+                 : "the PE where the job meets is gone: " + above.failure() + "; the other PEs have been ended",
+             true);
 }
 
 void RendezvousServer::collect(Guest& guest, Frame frame) {
@@ -293,7 +358,7 @@ void RendezvousServer::collect(Guest& guest, Frame frame) {
                     store::name_of(first.request->type)));
   if (frame.type == Type::allgather) store::split_parts(frame.payload, static_cast<std::size_t>(member.pes));
   member.request = std::move(frame);
-  if (++asking_ == setup_.members) return answer_all();
+  if (++asking_ == joined_) return answer_all();
   check_deserted();
 }
 
@@ -304,6 +369,7 @@ void RendezvousServer::answer_all() {
   if (asked == Type::allgather) {
     std::vector<std::span<const std::byte>> parts;
     for (const Member& member : members_) {
+      if (!member.request) continue;
       const auto its = store::split_parts(member.request->payload, static_cast<std::size_t>(member.pes));
       parts.insert(parts.end(), its.begin(), its.end());
     }
@@ -313,17 +379,22 @@ void RendezvousServer::answer_all() {
       return end(1, error.what());
     }
   }
+  if (setup_.above != nullptr) return setup_.above->send(asked, payload);
+  answer(asked == Type::allgather ? Type::gathered
+         : asked == Type::barrier ? Type::released
+                                  : Type::goodbye,
+         payload);
+}
+
+void RendezvousServer::answer(Type type, std::span<const std::byte> payload) {
   for (Member& member : members_) member.request.reset();
   asking_ = 0;
-  if (asked == Type::leave && setup_.kind == Kind::pes) {
+  if (type == Type::goodbye && setup_.kind == Kind::pes) {
     for (Member& member : members_) member.left = true;
     phase_ = Phase::over;
     close_doors();
   }
-  broadcast(asked == Type::allgather ? Type::gathered
-            : asked == Type::barrier ? Type::released
-                                     : Type::goodbye,
-            payload);
+  broadcast(type, payload);
 }
 
 void RendezvousServer::note_done(Guest& guest, int status) {
@@ -368,12 +439,21 @@ void RendezvousServer::lose(Guest& guest) {
   if (phase_ == Phase::ending || phase_ == Phase::over || member.status || member.left) return;
   if (setup_.kind == Kind::launchers)
     return end(1, strf("the launcher of %s is gone: %s", text_of(guest.member).c_str(), guest.link.why().c_str()));
-  if (guest.told_status)
-    return end(*guest.told_status != 0 ? *guest.told_status : 1,
-               strf("%s exited with status %d without shmem_finalize; the other PEs have been ended",
-                    text_of(guest.member).c_str(), *guest.told_status));
+  if (guest.told_status) return end_by_exit(guest);
   end(1, strf("%s ended without shmem_finalize: %s; the other PEs have been ended", text_of(guest.member).c_str(),
               guest.link.why().c_str()));
+}
+
+void RendezvousServer::end_by_exit(const Guest& guest) {
+  end(*guest.told_status != 0 ? *guest.told_status : 1,
+      strf("%s exited with status %d without shmem_finalize; the other PEs have been ended",
+           text_of(guest.member).c_str(), *guest.told_status));
+}
+
+bool RendezvousServer::told_exit() const {
+  return exit_told_ && (setup_.above == nullptr || setup_.above->drained()) &&
+         std::all_of(members_.begin(), members_.end(),
+                     [](const Member& one) { return one.guest == nullptr || one.guest->link.drained(); });
 }
 
 void RendezvousServer::refuse(Guest& guest, const std::string& why) {
@@ -401,19 +481,26 @@ void RendezvousServer::close_doors() {
 
 void RendezvousServer::end(int status, const std::string& text) {
   if (phase_ == Phase::ending || phase_ == Phase::over) return;
+  if (setup_.above != nullptr) {
+    setup_.above->send_text(Type::abort, status, text);
+    setup_.above->progress();
+  }
+  tell_end(status, text, true);
+}
+
+void RendezvousServer::tell_end(int status, const std::string& text, bool print) {
   phase_ = Phase::ending;
   close_doors();
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    Guest* guest = members_[i].guest;
+  std::vector<std::string> hosts;  // PEs of one share a terminal, as a rule: one of them prints
+  for (const Member& member : members_) {
+    Guest* guest = member.guest;
     if (guest == nullptr) continue;
-    // PEs of one host share a terminal, as a rule: one of them prints.
-    const bool first_on_host =
-        std::none_of(members_.begin(), members_.begin() + static_cast<std::ptrdiff_t>(i),
-                     [&](const Member& before) { return before.guest != nullptr && before.host == members_[i].host; });
+    const bool first_on_host = std::find(hosts.begin(), hosts.end(), member.host) == hosts.end();
+    if (first_on_host) hosts.push_back(member.host);
     const struct {
       std::int32_t status;
       std::uint32_t print;
-    } fixed{status, setup_.kind == Kind::launchers || first_on_host ? 1u : 0u};
+    } fixed{status, print && (setup_.kind == Kind::launchers || first_on_host) ? 1u : 0u};
     guest->link.send(frame_of(Type::end, store::with_text(fixed, text.substr(0, store::kMaxReason))));
     set_interest(*guest);
   }
@@ -440,8 +527,9 @@ std::string RendezvousServer::missing() const {
   std::string names;
   int count = 0;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (members_[i].guest != nullptr || ++count > 8) continue;
-    names += strf("%s%zu", names.empty() ? "" : ", ", i);
+    const bool joined = setup_.kind == Kind::pes ? taken_[i] : members_[i].guest != nullptr;
+    if (joined || ++count > 8) continue;
+    names += strf("%s%zu", names.empty() ? "" : ", ", static_cast<std::size_t>(setup_.first) + i);
   }
   return strf("%d of %zu %ss not joined: %s%s; %s", count, members_.size(), noun, names.c_str(),
               count > 8 ? ", ..." : "",
@@ -450,14 +538,16 @@ std::string RendezvousServer::missing() const {
 }
 
 bool RendezvousServer::over() const {
-  return (phase_ == Phase::ending || phase_ == Phase::over) && (guests_.empty() || now_ns() >= close_by_ns_);
+  if (phase_ != Phase::ending && phase_ != Phase::over) return false;
+  const bool told = guests_.empty() && (setup_.above == nullptr || setup_.above->drained());
+  return told || now_ns() >= close_by_ns_;
 }
 
 /// "node 1 (HOST, ADDRESS)", "PE 3 (HOST, ADDRESS)"
 std::string RendezvousServer::text_of(int member) const {
   const Member& one = at(member);
-  return strf("%s %d (%s, %s)", setup_.kind == Kind::launchers ? "node" : "PE", member, one.host.c_str(),
-              one.address.c_str());
+  return strf("%s %d (%s, %s)", setup_.kind == Kind::launchers ? "node" : "PE", setup_.first + member,
+              one.host.c_str(), one.address.c_str());
 }
 
 }  // namespace shoal

@@ -150,8 +150,7 @@ void Uplink::read_start(const Frame& frame) {
       total += member.pes;
       meeting.members.push_back(member);
     }
-    if (total != meeting.total || meeting.first < 0 || meeting.first >= total ||
-        meeting.members.size() != setup_.join.members)
+    if (total != meeting.total || meeting.first < 0 || meeting.first >= total)
       throw Error(Code::launcher, "malformed frame: start with a wrong table");
     link_->allow_all();
     meeting_ = std::move(meeting);
@@ -176,7 +175,8 @@ void Uplink::send_text(Type type, int number, const std::string& text) {
 }
 
 void Uplink::fail(const std::string& why) {
-  failure_ = strf("cannot meet the job at %s: %s", setup_.at.text().c_str(), why.c_str());
+  const char* const begin = "cannot meet the job at ";  // the server of this node may have said so itself
+  failure_ = why.starts_with(begin) ? why : begin + setup_.at.text() + ": " + why;
   close();
 }
 

@@ -102,11 +102,12 @@ class ByHand(DirectTest):
             self.assertLess(time.monotonic() - started, 3 * PROMPT)
 
     def test_an_exit_in_the_middle_ends_all_with_its_status(self):
-        runs = self.by_hand(3, "env", "return", 1, 7, SHOAL_RDZV=f"unix:{self.address}")
-        self.assertEqual([run.status for run in runs], [7] * 3, runs)
-        lines = [line for run in runs for line in run.err.splitlines()]
-        self.assertEqual(len(lines), 1, lines)
-        self.assertRegex(lines[0], r"PE 1 \(\S+, localhost\) exited with status 7 without shmem_finalize; the other PEs have been ended")
+        for victim in range(3):
+            runs = self.by_hand(3, "env", "return", victim, 7, SHOAL_RDZV=f"unix:{self.address}.{victim}")
+            self.assertEqual([run.status for run in runs], [7] * 3, runs)
+            lines = [line for run in runs for line in run.err.splitlines()]
+            self.assertEqual(len(lines), 1, lines)
+            self.assertRegex(lines[0], rf"PE {victim} \(\S+, localhost\) exited with status 7 without shmem_finalize; the other PEs have been ended")
 
     def test_global_exit_gives_all_its_status(self):
         for who in range(2):
@@ -132,6 +133,76 @@ class Torch(DirectTest):
         run = subprocess.run([python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--redirects", "0", "--tee", "0", "--master_port", str(random.randrange(20000, 60000)), "--no_python", PE, "env"],
                              env=self.environment, capture_output=True, timeout=4 * LIMIT, text=True, check=False)
         self.assertEqual((run.returncode, sorted(run.stdout.splitlines())), (0, ["PE 0 of 2", "PE 1 of 2"]), run.stderr)
+
+
+class BehindTheFirstOfTheirNode(DirectTest):
+    """PEs 0 and 1 on one node, PEs 2, 3 and 4 on another, of which the first is the job's member for all three."""
+
+    NODES = [(0, 2), (0, 2), (2, 3), (2, 3), (2, 3)]
+
+    def start_job(self, *arguments, missing=(), **variables):
+        self.environment.update({name: str(value) for name, value in variables.items()})
+        return [self.pe(rank, "env", *arguments, RANK=rank, WORLD_SIZE=5, LOCAL_RANK=rank - first, LOCAL_WORLD_SIZE=count, MASTER_ADDR=self.address,
+                        MASTER_PORT=29500, TORCHELASTIC_RUN_ID="none", SHOAL_JOB_SECRET_FILE=self.secret) for rank, (first, count) in enumerate(self.NODES) if rank not in missing]
+
+    def run_job(self, *arguments, **variables):
+        return [self.finish(process) for process in self.start_job(*arguments, **variables)]
+
+    def test_they_meet_again_and_again(self):
+        self.assert_all_fine(self.run_job(8))
+
+    def test_the_first_pe_has_a_connection_a_node(self):
+        processes = self.start_job("hang")
+        for process in processes:
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+        self.assertEqual(processes[0].stdout.readline(), b"ready\n")
+        with open("/proc/net/tcp", encoding="ascii") as file:
+            rows = [line.split() for line in file]
+        numbers = "".join("%02X" % int(part) for part in reversed(self.address.split(".")))
+        self.assertEqual(sum(row[1] == f"{numbers}:{8666:04X}" and row[3] == "01" for row in rows), 2)  # PE 1's, and the other node's
+        processes[4].kill()
+        for process in processes:
+            self.finish(process)
+
+    def test_death_ends_all(self):
+        for victim in range(5):
+            started = time.monotonic()
+            runs = self.run_job("die", victim)
+            self.assertEqual([run.status for run in runs], [-9 if rank == victim else 1 for rank in range(5)], runs)
+            lines = [line for run in runs for line in run.err.splitlines()]
+            self.assertIn(len(lines), (1, 2), lines)  # one a host, and one machine is both
+            told = {0: "the PE where the job meets is gone: ", 2: "the PE where those of this node meet is gone: |PE 2 .* ended without shmem_finalize"}
+            for line in lines:
+                self.assertRegex(line, told.get(victim, rf"PE {victim} \(\S+, \S+\) ended without shmem_finalize"))
+            self.assertLess(time.monotonic() - started, 3 * PROMPT)
+
+    def test_an_exit_in_the_middle_ends_all_with_its_status(self):
+        for victim in (0, 1, 2, 4):
+            runs = self.run_job("return", victim, 7)
+            self.assertEqual([run.status for run in runs], [7] * 5, runs)
+            lines = [line for run in runs for line in run.err.splitlines()]
+            self.assertIn(len(lines), (1, 2), lines)
+            for line in lines:
+                self.assertRegex(line, rf"PE {victim} \(\S+, \S+\) exited with status 7 without shmem_finalize; the other PEs have been ended")
+
+    def test_global_exit_gives_all_its_status(self):
+        for who in (0, 2, 4):
+            self.assertEqual([(run.status, run.err) for run in self.run_job("exit", who, 7)], [(7, "")] * 5)
+
+    def test_who_does_not_come_is_named_on_both_nodes(self):
+        runs = [self.finish(process) for process in self.start_job(missing=[3], SHOAL_RDZV_TIMEOUT=1)]
+        self.assertEqual([run.status for run in runs], [1] * 4, runs)
+        for run in runs:
+            self.assertRegex(run.err, "1 of 3 PEs not joined: 3;|waiting for", run)
+
+    def test_a_node_that_does_not_come_is_named(self):
+        runs = [self.finish(process) for process in self.start_job(missing=[2, 3, 4], SHOAL_RDZV_TIMEOUT=1)]
+        for run in runs:
+            self.assertRegex(run.err, "3 of 5 PEs not joined: 2, 3, 4;", run)
+        runs = [self.finish(process) for process in self.start_job(missing=[0, 1], SHOAL_RDZV_TIMEOUT=1)]
+        for run in runs:
+            self.assertRegex(run.err, r"cannot meet the job at \S+:8666: nobody answers", run)
 
 
 @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
