@@ -302,4 +302,92 @@ void reduce_over_nodes(Group& group, void* dest, const void* source, std::size_t
   group.sync_node(call);  // before the leader's dest changes again
 }
 
+namespace {
+
+/// A leader's dest, which holds what its node gives, = what all nodes before it give; on the first one nothing.
+/// Recursive doubling, as in combine_over_leaders.
+void scan_leaders(Group& group, void* dest, std::size_t count, const Combine& combine, const char* call) noexcept {
+  const LeaderPairs pairs(static_cast<int>(group.nodes().leaders.size()), group.nodes().here);
+  const int word = pairs.word_of_group(), here = group.nodes().here;
+  const std::size_t bytes = count * combine.width;
+  if (!pairs.first) {
+    group.tell(here - 1, word, {});
+    group.hear(word, call);
+    fetch_range(group, dest, 0, count, combine.width, here - 1, call);
+    return group.sync_leaders(call);
+  }
+  const std::unique_ptr<std::byte[]> own(new std::byte[bytes]), before(new std::byte[bytes]), theirs(new std::byte[bytes]);
+  std::memcpy(own.get(), dest, bytes);
+  bool any_before = false;
+  const auto fetch = [&](int leader) {
+    group.world().get(theirs.get(), dest, bytes, group.world_pe(group.nodes().leaders[static_cast<std::size_t>(leader)]),
+                      call);
+  };
+  if (pairs.paired) {
+    group.hear(word, call);
+    fetch(here + 1);
+    combine_two(dest, dest, theirs.get(), count, combine);
+  }
+  for (int level = 0; level < pairs.levels; ++level) {
+    const int partner = pairs.partner(level);
+    group.tell(partner, level, {});
+    group.hear(level, call);
+    fetch(partner);
+    group.tell(partner, level, {});  // dest may change
+    group.hear(level, call);
+    if (pairs.left_of_partner(level)) {
+      combine_two(dest, dest, theirs.get(), count, combine);
+      continue;
+    }
+    combine_two(dest, theirs.get(), dest, count, combine);
+    if (any_before)
+      combine_two(before.get(), theirs.get(), before.get(), count, combine);
+    else
+      std::memcpy(before.get(), theirs.get(), bytes);
+    any_before = true;
+  }
+  if (pairs.paired) {
+    if (any_before) combine_two(own.get(), before.get(), own.get(), count, combine);
+    std::memcpy(dest, own.get(), bytes);
+    group.tell(here + 1, word, {});
+  }
+  group.sync_leaders(call);  // all have fetched
+  if (any_before) std::memcpy(dest, before.get(), bytes);
+}
+
+}  // namespace
+
+bool scan_over_nodes(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
+                     bool inclusive, const char* call) noexcept {
+  const GroupNodes& nodes = group.nodes();
+  if (group.pair_room() == 0 || !std::is_sorted(nodes.node_of.begin(), nodes.node_of.end())) return false;
+  const std::vector<int>& mine = nodes.mine;
+  const auto place = static_cast<int>(std::find(mine.begin(), mine.end(), group.rank()) - mine.begin());
+  const int last = inclusive ? place : place - 1;
+  const std::size_t bytes = count * combine.width, most = kChunkBytes / combine.width;
+  const std::unique_ptr<std::byte[]> result(new std::byte[bytes]);
+  group.sync_node(call);  // the node's members have entered
+  for (std::size_t first = 0; first < count && last >= 0; first += most) {
+    const std::size_t some = std::min(most, count - first), offset = first * combine.width;
+    combine_ranges(result.get() + offset, some, last, combine, [&](int i) {
+      return group.at(address(source, offset), some * combine.width, mine[static_cast<std::size_t>(i)], call);
+    });
+  }
+  group.sync_node(call);  // all have read what dest may be
+  reduce_node(group, dest, source, count, combine, call);
+  group.gather_node(call);
+  if (group.leads()) scan_leaders(group, dest, count, combine, call);
+  group.release_node(call);
+  const char* const before = group.at(dest, bytes, mine[0], call);
+  if (nodes.here == 0 && last < 0)
+    std::memset(result.get(), 0, bytes);
+  else if (last < 0)
+    std::memcpy(result.get(), before, bytes);
+  else if (nodes.here != 0)
+    combine_two(result.get(), before, result.get(), count, combine);
+  group.sync_node(call);  // all have read the leader's dest
+  std::memcpy(dest, result.get(), bytes);
+  return true;
+}
+
 }  // namespace shoal

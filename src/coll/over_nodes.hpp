@@ -27,6 +27,11 @@ void collect_over_nodes(Group& group, void* dest, const void* source, std::span<
 void reduce_over_nodes(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
                        const char* call) noexcept;
 
+/// A scan in groups whose nodes come one after another: false, and nothing is done, in others. Members within a node,
+/// then nodes, are combined in order.
+bool scan_over_nodes(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
+                     bool inclusive, const char* call) noexcept;
+
 /// The `bytes` of a member at `range` (its address here): where they are mapped, or fetched into `room`.
 const char* member_range(Group& group, const char* range, std::size_t bytes, int member, std::byte* room,
                          const char* call) noexcept;

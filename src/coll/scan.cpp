@@ -5,6 +5,7 @@
 #include "base/bytes.hpp"
 #include "coll/collectives.hpp"
 #include "coll/combine.hpp"
+#include "coll/over_nodes.hpp"
 #include "team/watched.hpp"
 
 namespace shoal {
@@ -17,6 +18,7 @@ void scan(Group& group, void* dest, const void* source, std::size_t count, const
       {.count = count, .dest = dest, .source = source, .dest_bytes = array, .source_bytes = array, .in_place = true});
   if (count == 0) return;
   const std::size_t bytes = check_operands(group, dest, source, count, combine, call);
+  if (group.nodes().span() && scan_over_nodes(group, dest, source, count, combine, inclusive, call)) return;
   const int last = inclusive ? group.rank() : group.rank() - 1;
   if (bytes <= group.mail_bytes()) {
     std::memcpy(group.own_mail(), source, bytes);

@@ -296,6 +296,31 @@ TEST_P(ManyNodes, SixteenBitFloatsAreRoundedNoMoreThanOnceAnExchange) {
   });
 }
 
+TEST_P(ManyNodes, ScansOfAnySizeAgreeWithAModel) {
+  run([](Job& job) {
+    const Combine& sum = job.coll_tuning().kernels->at(ReduceOp::Sum, Element::U64);
+    constexpr std::size_t kMost = 20001;
+    auto* source = allocate<std::uint64_t>(job, kMost);
+    auto* dest = allocate<std::uint64_t>(job, kMost);
+    const auto value = [](int pe, std::size_t i) { return static_cast<std::uint64_t>(pe + 1) * 1000003 + i; };
+    for (const std::size_t count : {1u, 31u, 5000u, 20001u}) {
+      for (const bool in_place : {false, true}) {
+        for (const bool inclusive : {false, true}) {
+          std::uint64_t* from = in_place ? dest : source;
+          for (std::size_t i = 0; i < count; ++i) from[i] = value(job.me(), i);
+          scan(job.world_team(), dest, from, count, sum, inclusive, "test");
+          for (std::size_t i = 0; i < count; ++i) {
+            std::uint64_t model = 0;
+            for (int pe = 0; pe < job.me() + inclusive; ++pe) model += value(pe, i);
+            ASSERT_EQ(dest[i], model) << i << " of " << count << (inclusive ? ", inclusive" : ", exclusive");
+          }
+        }
+      }
+    }
+    barrier(job);
+  });
+}
+
 TEST_P(ManyNodes, BroadcastsAndCollectsReachAll) {
   run([](Job& job) {
     const auto n = static_cast<std::size_t>(job.n_pes()), me = static_cast<std::size_t>(job.me());
@@ -353,7 +378,7 @@ TEST_P(ManyNodes, TeamsAndTheirHeapsAgree) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, ManyNodes, testing::Values(std::pair("11", "tcp"), std::pair("11:cyclic", "tcp"), std::pair("13", "tls")),
+INSTANTIATE_TEST_SUITE_P(Layouts, ManyNodes, testing::Values(std::pair("5", "tcp"), std::pair("11", "tcp"), std::pair("11:cyclic", "tcp"), std::pair("13", "tls")),
                          [](const auto& test) {
                            std::string name = std::string(test.param.first) + "_" + test.param.second;
                            std::replace(name.begin(), name.end(), ':', '_');
