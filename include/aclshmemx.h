@@ -38,13 +38,20 @@ typedef enum {
   ACLSHMEMX_LOG_DEBUG = 4
 } aclshmemx_log_level_t;
 
-/// How to start. A variable of the environment (SHOAL_LOG, SHOAL_TLS, SHMEM_SYMMETRIC_SIZE) wins over an attribute. In C++
-/// an attribute that is not set has its default; in C set all to zero first, and tls_enabled to true.
+/// How to start. A variable of the environment (SHOAL_LOG, SHOAL_TLS, SHMEM_SYMMETRIC_SIZE, SHOAL_PROFILE, SHOAL_RDZV,
+/// SHOAL_RDZV_TIMEOUT, SHOAL_SILENCE) wins over an attribute. In C++ an attribute that is not set has its default; in C set all to
+/// zero first, and tls_enabled to true.
 typedef struct aclshmemx_init_attr_s {
   int32_t thread_mode ACLSHMEMX_DEFAULT_(ACLSHMEMX_THREAD_SINGLE); /**< an aclshmemx_thread_mode_t */
   bool tls_enabled ACLSHMEMX_DEFAULT_(true);                       /**< traffic between machines is encrypted */
   int32_t log_level ACLSHMEMX_DEFAULT_(ACLSHMEMX_LOG_DEFAULT);     /**< an aclshmemx_log_level_t */
   size_t heap_size ACLSHMEMX_DEFAULT_(0);                          /**< bytes of the default heap; 0: as SHMEM_SYMMETRIC_SIZE */
+  bool profile ACLSHMEMX_DEFAULT_(false);       /**< a table of all calls is printed at the end, as by SHOAL_PROFILE=1 */
+  int32_t timeout_s ACLSHMEMX_DEFAULT_(0);      /**< seconds until all PEs must have come; 0: 120 */
+  int32_t silence_s ACLSHMEMX_DEFAULT_(0);      /**< seconds after which a silent machine counts as gone; 0: 10 */
+  const char *ip_port ACLSHMEMX_DEFAULT_(NULL); /**< where PEs that no launcher started meet: "tcp://10.0.0.1:8666", the port may be left out */
+  int32_t my_pe ACLSHMEMX_DEFAULT_(0);          /**< which of n_pes this one is */
+  int32_t n_pes ACLSHMEMX_DEFAULT_(0);          /**< of a job that no launcher started; 0: as the environment or the launcher says */
 } aclshmemx_init_attr_t;
 
 /// As shmem_init_thread. `attr` may be null; `flags` must be 0 and `reserved` null. Collective.

@@ -81,15 +81,34 @@ SHOAL_API_ACL int32_t aclshmemx_init_attr(const aclshmemx_init_attr_t* attr, int
   if (given.log_level < ACLSHMEMX_LOG_DEFAULT || given.log_level > ACLSHMEMX_LOG_DEBUG)
     return refused(call,
                    strf("log_level %d is none of ACLSHMEMX_LOG_DEFAULT, ERROR, WARNING, INFO, DEBUG", given.log_level));
+  if (given.timeout_s < 0 || given.silence_s < 0)
+    return refused(call, strf("timeout_s %d, silence_s %d: expected seconds, or 0", given.timeout_s, given.silence_s));
+  if (given.n_pes < 0 || (given.n_pes > 0 && (given.my_pe < 0 || given.my_pe >= given.n_pes)))
+    return refused(call, strf("my_pe %d of n_pes %d: expected a number of PEs, and of this PE from 0 on below it",
+                              given.my_pe, given.n_pes));
   Life& life = Life::instance();
+  // A launcher knows better; but not when the program means another job.
+  const int launched = launched_as(process_environment);
+  const char* const told_pes = process_environment("SHOAL_NPES");
+  const bool by_hand = given.n_pes > 0 && process_environment("SHOAL_STORE_FD") == nullptr;
+  if (given.n_pes > 0 && !by_hand && (launched != given.my_pe || told_pes == nullptr || std::atoi(told_pes) != given.n_pes))
+    return refused(call, strf("my_pe %d of n_pes %d, but shoalrun started this process as PE %d of %s: leave n_pes 0 under a "
+                              "launcher",
+                              given.my_pe, given.n_pes, launched, told_pes == nullptr ? "?" : told_pes));
   if (!life.initialized()) {
     static constexpr const char* kLevels[] = {"", "error", "warning", "info", "debug"};
-    if (given.log_level != ACLSHMEMX_LOG_DEFAULT) life.set_default("SHOAL_LOG", kLevels[given.log_level]);
-    if (given.heap_size != 0) life.set_default("SHMEM_SYMMETRIC_SIZE", std::to_string(given.heap_size));
+    const auto number = [](std::uint64_t value) { return value == 0 ? "" : std::to_string(value); };
+    life.set_default("SHOAL_LOG", kLevels[given.log_level]);
+    life.set_default("SHMEM_SYMMETRIC_SIZE", number(given.heap_size));
+    life.set_default("SHOAL_PROFILE", given.profile ? "1" : "");
+    life.set_default("SHOAL_RDZV_TIMEOUT", number(static_cast<std::uint64_t>(given.timeout_s)));
+    life.set_default("SHOAL_SILENCE", number(static_cast<std::uint64_t>(given.silence_s)));
+    life.set_default("SHOAL_RDZV", given.ip_port != nullptr ? given.ip_port : "");
     if (!given.tls_enabled) life.set_default("SHOAL_TLS", "0");
   }
   int provided = 0;
-  const int code = life.init(call, given.thread_mode, &provided);
+  const int code = by_hand ? life.init_as(call, {.rank = given.my_pe, .size = given.n_pes}, given.thread_mode, &provided)
+                           : life.init(call, given.thread_mode, &provided);
   if (code == 0) job(call).device(call);  // collective, as init is: kernels may come at any time
   return code;
 }

@@ -66,7 +66,10 @@ Life& Life::instance() {
 
 void Life::set_default(const std::string& name, const std::string& value) {
   const std::lock_guard guard(mutex_);
-  defaults_[name] = value;
+  if (value.empty())
+    defaults_.erase(name);
+  else
+    defaults_[name] = value;
 }
 
 Options::Environment Life::environment() const {

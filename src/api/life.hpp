@@ -35,7 +35,7 @@ class Life final {
   /// The last of as many calls as there were of init ends the job. One too many does nothing.
   void finalize();
 
-  /// Before init: what an option is where the environment says nothing.
+  /// Before init: what an option is where the environment says nothing; "": as if this had never been said.
   void set_default(const std::string& name, const std::string& value);
 
   int initialized() const noexcept { return inits_.load(std::memory_order_acquire) > 0 ? 1 : 0; }

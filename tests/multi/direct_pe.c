@@ -3,6 +3,7 @@
  *   direct_pe env [times]           by what is in the environment, so many times in turn
  *   direct_pe id PE N FILE          PE N-1 makes the unique id and writes it to FILE; the others wait for that file
  *   direct_pe rdzv PE N WHERE       meets at WHERE
+ *   direct_pe acl PE N WHERE        the same by aclshmemx_init_attr, with a heap of 8 MiB, for 3 s; and then again as the environment says
  * Before that: "tls INFO": aclshmemx_set_conf_store_tls(true, INFO, 0).
  * After that: "die PE": that one is killed in the middle; "hang": PE 0 says "ready" and does nothing more, the others wait for
  * it; "flood": PE 0 says "ready" and puts for ever; "exit PE STATUS": shmem_global_exit;
@@ -88,6 +89,24 @@ int main(int argc, char **argv) {
     return 0;
   }
   if (argc < 5) return 64;
+  if (strcmp(argv[1], "acl") == 0) {
+    aclshmemx_init_attr_t given;
+    memset(&given, 0, sizeof given);
+    given.tls_enabled = true;
+    given.heap_size = 8 << 20;
+    given.timeout_s = 3;
+    given.ip_port = argv[4];
+    given.my_pe = atoi(argv[2]);
+    given.n_pes = atoi(argv[3]);
+    const int failed = aclshmemx_init_attr(&given, 0, NULL);
+    if (failed != 0) return failed;
+    shift();
+    if (shmem_malloc(16 << 20) != NULL) return 67;
+    printf("PE %d of %d\n", shmem_my_pe(), shmem_n_pes());
+    if (aclshmemx_finalize(0, NULL) != 0) return 68;
+    if (aclshmemx_init_attr(NULL, 0, NULL) != 0 || shmem_n_pes() != 1 || shmem_malloc(16 << 20) == NULL) return 69;
+    return aclshmemx_finalize(0, NULL);
+  }
   shmemx_uniqueid_t id;
   shmemx_init_attr_t attr = {.pe = atoi(argv[2]), .n_pes = atoi(argv[3])};
   if (strcmp(argv[1], "id") == 0) {

@@ -59,6 +59,20 @@ class ByHand(DirectTest):
         processes = [self.pe(rank, "rdzv", rank, 3, where, SHOAL_JOB_SECRET_FILE=self.secret) for rank in range(3)]
         self.assert_all_fine([self.finish(process) for process in processes])
 
+    def test_by_attributes_of_the_accelerator_style(self):
+        where = f"tcp://{self.address}:8667"
+        processes = [self.pe(rank, "acl", rank, 3, where, SHOAL_JOB_SECRET_FILE=self.secret) for rank in range(3)]
+        self.assert_all_fine([self.finish(process) for process in processes])
+        run = self.finish(self.pe(0, "acl", 0, 2, where, SHOAL_JOB_SECRET_FILE=self.secret))
+        self.assertNotEqual(run.status, 0, run)
+        self.assert_one_line(run, "aclshmemx_init_attr: .*1 of 2 PEs not joined: 1")
+        self.assertLess(run.seconds, 10, run)
+        for pe, n, why in ((2, 2, "my_pe 2 of n_pes 2: expected"), (0, -1, "my_pe 0 of n_pes -1: expected")):
+            run = self.finish(self.pe(0, "acl", pe, n, where))
+            self.assert_one_line(run, f"aclshmemx_init_attr: {why}")
+        run = self.run_job("-n", "1", PE, "acl", "1", "2", where)
+        self.assertIn("my_pe 1 of n_pes 2, but shoalrun started this process as PE 0 of 1", run.err)
+
     def test_unique_id_carried_in_a_file(self):
         path = os.path.join(self.folder.name, "id")
         processes = [self.pe(rank, "id", rank, 3, path) for rank in range(3)]
