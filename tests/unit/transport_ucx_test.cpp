@@ -57,7 +57,7 @@ class Rogue {
     const ucp_worker_params_t alone{};
     ucp_.ucp_worker_create(context_, &alone, &worker_);
     std::string bytes;
-    for (std::size_t i = address.find(' ') + 1; i + 1 < address.size(); i += 2)
+    for (std::size_t i = address.rfind(' ') + 1; i + 1 < address.size(); i += 2)
       bytes += static_cast<char>(std::stoi(address.substr(i, 2), nullptr, 16));
     ucp_ep_params_t to{};
     to.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;

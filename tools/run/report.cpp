@@ -13,7 +13,6 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/process_state.hpp"
-#include "bootstrap/address.hpp"
 #include "topology/cgroup.hpp"
 
 namespace shoal::run {

@@ -18,7 +18,6 @@ std::string signal_text(int signal);
 std::string end_text(int wait_status);
 /// What a shell would make of it: 128 + the signal, or the exit status.
 int end_code(int wait_status);
-std::string host_name();
 /// The wait status of a process that has ended and is not ours to wait for, by its pidfd; nothing when the kernel does
 /// not tell (before Linux 6.15 it does only until the parent has asked).
 std::optional<int> ended_status(int process);
