@@ -8,7 +8,7 @@ if(PMIX_INCLUDE_DIR AND NOT SHOAL_WITH_PMIX STREQUAL OFF AND NOT SHOAL_SANITIZE)
 endif()
 add_test(NAME multi.direct COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/direct_test.py)
 set_tests_properties(multi.direct PROPERTIES LABELS multi TIMEOUT 300 RESOURCE_LOCK rendezvous ENVIRONMENT
-  "DIRECT_PE=$<TARGET_FILE:direct_pe>;WITH_PMIX=${with_pmix};CFLAGS_SHOAL=-I${PROJECT_SOURCE_DIR}/include;LIBS_SHOAL=$<TARGET_FILE:shoal> -Wl,-rpath,$<TARGET_FILE_DIR:shoal>")
+  "SHOALRUN=$<TARGET_FILE:shoalrun>;DIRECT_PE=$<TARGET_FILE:direct_pe>;WITH_PMIX=${with_pmix};CFLAGS_SHOAL=-I${PROJECT_SOURCE_DIR}/include;LIBS_SHOAL=$<TARGET_FILE:shoal> -Wl,-rpath,$<TARGET_FILE_DIR:shoal>")
 add_test(NAME multi.certificates COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/certificates_test.py)
 set_tests_properties(multi.certificates PROPERTIES LABELS multi TIMEOUT 120 RESOURCE_LOCK rendezvous ENVIRONMENT
   "SHOALRUN=$<TARGET_FILE:shoalrun>;LAUNCHER_PE=$<TARGET_FILE:launcher_pe>;DIRECT_PE=$<TARGET_FILE:direct_pe>")
