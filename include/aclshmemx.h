@@ -49,9 +49,9 @@ typedef struct aclshmemx_init_attr_s {
   bool profile ACLSHMEMX_DEFAULT_(false);       /**< a table of all calls is printed at the end, as by SHOAL_PROFILE=1 */
   int32_t timeout_s ACLSHMEMX_DEFAULT_(0);      /**< seconds until all PEs must have come; 0: 120 */
   int32_t silence_s ACLSHMEMX_DEFAULT_(0);      /**< seconds after which a silent machine counts as gone; 0: 10 */
-  const char *ip_port ACLSHMEMX_DEFAULT_(NULL); /**< where PEs that no launcher started meet: "tcp://10.0.0.1:8666", the port may be left out */
+  const char *ip_port ACLSHMEMX_DEFAULT_(NULL); /**< with n_pes, where they meet: "tcp://10.0.0.1:8666"; the port may be left out */
   int32_t my_pe ACLSHMEMX_DEFAULT_(0);          /**< which of n_pes this one is */
-  int32_t n_pes ACLSHMEMX_DEFAULT_(0);          /**< of a job that no launcher started; 0: as the environment or the launcher says */
+  int32_t n_pes ACLSHMEMX_DEFAULT_(0);          /**< of a job that no launcher starts; 0: as the environment or the launcher says */
 } aclshmemx_init_attr_t;
 
 /// As shmem_init_thread. `attr` may be null; `flags` must be 0 and `reserved` null. Collective.

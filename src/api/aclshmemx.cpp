@@ -91,24 +91,27 @@ SHOAL_API_ACL int32_t aclshmemx_init_attr(const aclshmemx_init_attr_t* attr, int
   const int launched = launched_as(process_environment);
   const char* const told_pes = process_environment("SHOAL_NPES");
   const bool by_hand = given.n_pes > 0 && process_environment("SHOAL_STORE_FD") == nullptr;
-  if (given.n_pes > 0 && !by_hand && (launched != given.my_pe || told_pes == nullptr || std::atoi(told_pes) != given.n_pes))
-    return refused(call, strf("my_pe %d of n_pes %d, but shoalrun started this process as PE %d of %s: leave n_pes 0 under a "
-                              "launcher",
-                              given.my_pe, given.n_pes, launched, told_pes == nullptr ? "?" : told_pes));
+  const int told = told_pes == nullptr ? 0 : std::atoi(told_pes);
+  if (given.n_pes > 0 && !by_hand && (launched != given.my_pe || told != given.n_pes))
+    return refused(call, strf("my_pe %d of n_pes %d, but shoalrun started this process as PE %d of %d: leave n_pes 0 "
+                              "under a launcher",
+                              given.my_pe, given.n_pes, launched, told));
   if (!life.initialized()) {
     static constexpr const char* kLevels[] = {"", "error", "warning", "info", "debug"};
-    const auto number = [](std::uint64_t value) { return value == 0 ? "" : std::to_string(value); };
-    life.set_default("SHOAL_LOG", kLevels[given.log_level]);
-    life.set_default("SHMEM_SYMMETRIC_SIZE", number(given.heap_size));
-    life.set_default("SHOAL_PROFILE", given.profile ? "1" : "");
-    life.set_default("SHOAL_RDZV_TIMEOUT", number(static_cast<std::uint64_t>(given.timeout_s)));
-    life.set_default("SHOAL_SILENCE", number(static_cast<std::uint64_t>(given.silence_s)));
-    life.set_default("SHOAL_RDZV", given.ip_port != nullptr ? given.ip_port : "");
-    if (!given.tls_enabled) life.set_default("SHOAL_TLS", "0");
+    std::map<std::string, std::string> values;
+    if (given.log_level != ACLSHMEMX_LOG_DEFAULT) values["SHOAL_LOG"] = kLevels[given.log_level];
+    if (given.heap_size != 0) values["SHMEM_SYMMETRIC_SIZE"] = std::to_string(given.heap_size);
+    if (given.profile) values["SHOAL_PROFILE"] = "1";
+    if (given.timeout_s != 0) values["SHOAL_RDZV_TIMEOUT"] = std::to_string(given.timeout_s);
+    if (given.silence_s != 0) values["SHOAL_SILENCE"] = std::to_string(given.silence_s);
+    if (given.ip_port != nullptr && by_hand) values["SHOAL_RDZV"] = given.ip_port;
+    if (!given.tls_enabled) values["SHOAL_TLS"] = "0";
+    life.set_for_init(std::move(values));
   }
   int provided = 0;
-  const int code = by_hand ? life.init_as(call, {.rank = given.my_pe, .size = given.n_pes}, given.thread_mode, &provided)
-                           : life.init(call, given.thread_mode, &provided);
+  const int code = by_hand
+                       ? life.init_as(call, {.rank = given.my_pe, .size = given.n_pes}, given.thread_mode, &provided)
+                       : life.init(call, given.thread_mode, &provided);
   if (code == 0) job(call).device(call);  // collective, as init is: kernels may come at any time
   return code;
 }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "base/brief_lock.hpp"
 #include "bootstrap/find.hpp"
@@ -66,17 +67,20 @@ Life& Life::instance() {
 
 void Life::set_default(const std::string& name, const std::string& value) {
   const std::lock_guard guard(mutex_);
-  if (value.empty())
-    defaults_.erase(name);
-  else
-    defaults_[name] = value;
+  defaults_[name] = value;
+}
+
+void Life::set_for_init(std::map<std::string, std::string> values) {
+  const std::lock_guard guard(mutex_);
+  for_init_ = std::move(values);
 }
 
 Options::Environment Life::environment() const {
   return [this](const char* name) -> const char* {
     if (const char* set = process_environment(name)) return set;
-    const auto found = defaults_.find(name);
-    return found == defaults_.end() ? nullptr : found->second.c_str();
+    for (const auto* values : {&for_init_, &defaults_})
+      if (const auto found = values->find(name); found != values->end()) return found->second.c_str();
+    return nullptr;
   };
 }
 
@@ -145,7 +149,9 @@ std::unique_ptr<Life::Failure> Life::try_init(const char* call, int requested) {
 }
 
 int Life::init(const char* call, int requested, int* provided) {
-  if (const auto failure = try_init(call, requested)) {
+  const auto failure = try_init(call, requested);
+  set_for_init({});
+  if (failure != nullptr) {
     wait_to_be_ended(failure->code);
     bootstrap_.reset();
     print_line(launched_as(process_environment), failure->text);

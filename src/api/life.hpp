@@ -35,8 +35,10 @@ class Life final {
   /// The last of as many calls as there were of init ends the job. One too many does nothing.
   void finalize();
 
-  /// Before init: what an option is where the environment says nothing; "": as if this had never been said.
+  /// Before init: what an option is where the environment says nothing.
   void set_default(const std::string& name, const std::string& value);
+  /// The same until the next init has returned, and before those.
+  void set_for_init(std::map<std::string, std::string> values);
 
   int initialized() const noexcept { return inits_.load(std::memory_order_acquire) > 0 ? 1 : 0; }
   int thread_level() const noexcept { return thread_level_; }
@@ -65,7 +67,7 @@ class Life final {
   std::atomic<int> inits_{0};
   std::atomic<pid_t> pid_{0};  // a forked child is no PE: it must leave the job alone
   int thread_level_ = SHMEM_THREAD_SINGLE;
-  std::map<std::string, std::string> defaults_;
+  std::map<std::string, std::string> defaults_, for_init_;
   StartInfo start_;
   MadeId made_id_;
   bool watches_exit_ = false;

@@ -6,15 +6,15 @@
 
 #include "base/error.hpp"
 
+// A report is a Head, and for each PE a Fixed and its texts: call, detail, ended, stopped, in this order.
 namespace shoal {
 namespace {
 
 struct Head {
   std::uint64_t now_ns;
-  std::int32_t first, count;
+  std::int32_t first, count;  ///< the number of the first PE in the job, and of PEs that follow
 };
 
-/// One PE; its texts follow.
 struct Fixed {
   std::uint64_t since_ns, seen, polls;
   Phase phase;

@@ -121,6 +121,10 @@ std::vector<SocketAddress> SocketAddress::lookup(const HostPort& where) {
   return find(where.host.empty() ? nullptr : where.host.c_str(), where.port, 0);
 }
 
+SocketAddress SocketAddress::numeric(const std::string& host, int port) {
+  return find(host.c_str(), port, AI_NUMERICHOST).front();
+}
+
 SocketAddress SocketAddress::local_of(int fd) {
   SocketAddress result;
   result.length_ = sizeof result.storage_;

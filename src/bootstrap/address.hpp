@@ -31,6 +31,8 @@ class SocketAddress final {
   SocketAddress(const sockaddr* raw, socklen_t length);
   /// What `where` stands for, in the order in which the system would try. @throws Error{launcher} when it is unknown
   static std::vector<SocketAddress> lookup(const HostPort& where);
+  /// Of a numeric host; no name is looked up. @throws Error{launcher} when it is none
+  static SocketAddress numeric(const std::string& host, int port);
   static SocketAddress local_of(int fd);
   static SocketAddress peer_of(int fd);
   /// "10.0.0.1:8666", "[fd00::1]:8666"; "a process of this machine" for a socket that is none of TCP, "an unknown

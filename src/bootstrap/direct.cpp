@@ -86,7 +86,8 @@ class Holder final {
  private:
   void run() {
     while (!stop_.load(std::memory_order_acquire) && !server_.over()) {
-      pollfd fds[] = {{server_.fd(), POLLIN, 0}, {bell_.fd(), POLLIN, 0}, {server_.fd_above(), server_.events_above(), 0}};
+      pollfd fds[] = {
+          {server_.fd(), POLLIN, 0}, {bell_.fd(), POLLIN, 0}, {server_.fd_above(), server_.events_above(), 0}};
       ::poll(fds, 3, server_.wait_ms());
       server_.progress();
       for (const std::string& note : server_.take_notes()) print_line(-1, note);
@@ -104,6 +105,11 @@ class Holder final {
 HostPort place_on_node(const DirectSetup& setup) {
   const std::string job = (setup.addresses.empty() ? setup.at.text() : setup.addresses.front().text()) + setup.tag;
   return {strf("unix:shoal-%zx-%d", std::hash<std::string>()(job), setup.node.first)};
+}
+
+/// PE 0's own neighbours need nobody between. A certificate is for the number of one PE, so that each shows its own.
+bool meets_on_node(const DirectSetup& setup) {
+  return setup.node.count > 1 && !setup.node.has(0) && !setup.credentials.certificates.given();
 }
 
 class DirectBootstrap final : public Bootstrap {
@@ -151,8 +157,7 @@ class DirectBootstrap final : public Bootstrap {
   std::thread monitor_;
 };
 
-DirectBootstrap::DirectBootstrap(DirectSetup setup)
-    : rank_(setup.rank), size_(setup.size), tag_(setup.tag) {
+DirectBootstrap::DirectBootstrap(DirectSetup setup) : rank_(setup.rank), size_(setup.size), tag_(setup.tag) {
   if (!setup.at.local()) tls_ = setup.credentials.context(TlsPurpose::store);
   const std::uint64_t by_ns = now_ns() + static_cast<std::uint64_t>(setup.within_s) * 1'000'000'000;
   Uplink::Setup up{.at = setup.at,
@@ -160,7 +165,8 @@ DirectBootstrap::DirectBootstrap(DirectSetup setup)
                    .tls = tls_.get(),
                    .tag = tag_,
                    .connect_by_ns = by_ns,
-                   .silence_s = setup.silence_s};
+                   .silence_s = setup.silence_s,
+                   .all_pes = static_cast<std::uint32_t>(size_)};
   up.join.members = static_cast<std::uint32_t>(size_);
   up.join.member = static_cast<std::uint32_t>(rank_);
   up.join.pes = 1;
@@ -172,12 +178,13 @@ DirectBootstrap::DirectBootstrap(DirectSetup setup)
                                   .silence_s = setup.silence_s};
   if (setup.holds) {
     hold(setup.listener ? std::move(setup.listener) : listen_at(setup.at), std::move(meeting), std::move(up));
-  } else if (setup.node.count > 1 && !setup.node.has(0)) {  // PE 0's own neighbours need nobody between
+  } else if (meets_on_node(setup)) {
     const PeRange node = setup.node;
     Uplink::Setup beside = up;
     beside.at = place_on_node(setup);
     beside.addresses.clear();
     beside.tls = nullptr;
+    beside.once = true;
     beside.join.members = static_cast<std::uint32_t>(node.count);
     beside.join.member = static_cast<std::uint32_t>(rank_ - node.first);
     if (rank_ == node.first) {
@@ -382,8 +389,8 @@ void DirectBootstrap::exiting(int status) noexcept {
     uplink_->send_text(Type::exiting, status, "");
     uplink_->progress();
     // The holder of a meeting takes it along.
-    for (const std::uint64_t until = now_ns() + kExitNs; holder_ != nullptr && !holder_->told_exit() && now_ns() < until;)
-      ::poll(nullptr, 0, 1);
+    const auto told = [this] { return uplink_->drained() && (holder_ == nullptr || holder_->told_exit()); };
+    for (const std::uint64_t until = now_ns() + kExitNs; !told() && now_ns() < until;) pump(1);
   } catch (const std::exception&) {
     // Then the end of the connection tells that it ended, but not how.
   }

@@ -46,7 +46,7 @@
 namespace shoal::store {
 
 inline constexpr std::uint32_t kMagic = 0x4c'4f'48'53;  // "SHOL" in memory
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 inline constexpr std::uint32_t kMaxRequest = 16u << 20;
 inline constexpr std::uint32_t kMaxReply = 256u << 20;
 inline constexpr std::uint32_t kMaxReason = 64u << 10;

@@ -27,6 +27,7 @@ constexpr std::uint64_t kGreetingNs = 10'000'000'000;  // for a stranger to say 
 constexpr std::uint64_t kPartingNs = 3'000'000'000;    // for everyone to hear of the end
 constexpr std::uint64_t kCheckNs = 1'000'000'000;      // between looks for silent machines, and for descriptors
 constexpr std::size_t kMostStrangers = 256;            // connections that have not said who they are
+constexpr std::uint64_t kSayAfterNs = 5'000'000'000;
 constexpr int kMostNotes = 10;
 constexpr std::uint32_t kMostPes = 1u << 20;
 
@@ -58,7 +59,8 @@ RendezvousServer::RendezvousServer(UniqueFd listener, Setup setup)
       listener_(std::move(listener)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
       members_(static_cast<std::size_t>(setup_.members)),
-      taken_(setup_.kind == Kind::pes ? members_.size() : 0) {
+      taken_(setup_.kind == Kind::pes ? members_.size() : 0),
+      say_ns_(now_ns() + kSayAfterNs) {
   if (!events_) throw_errno("epoll_create1");
   epoll_event event{EPOLLIN, {}};
   event.data.u64 = kListener;
@@ -277,7 +279,7 @@ std::string RendezvousServer::objection(const Guest& guest, const store::JoinPay
   }
   if (setup_.kind == Kind::pes && guest.link.tls() != nullptr) {
     try {
-      guest.link.tls()->check_peer(member, "");
+      for (int pe = member; pe < member + static_cast<int>(payload.pes); ++pe) guest.link.tls()->check_peer(pe, "");
     } catch (const Error& error) {
       return error.what();
     }
@@ -298,6 +300,7 @@ void RendezvousServer::start() {
   }
   if (setup_.above != nullptr) {
     const Meeting& meeting = *setup_.above->meeting();
+    for (Member& member : members_) member.address = meeting.of(setup_.first).address;
     payload.total = static_cast<std::uint32_t>(meeting.total);
     std::copy_n(reinterpret_cast<const std::uint8_t*>(meeting.nonce.data()), sizeof payload.nonce, payload.nonce);
     text.clear();
@@ -318,11 +321,11 @@ void RendezvousServer::start() {
 void RendezvousServer::serve_above() {
   Uplink& above = *setup_.above;
   above.progress();
-  if (phase_ == Phase::joining && above.meeting() != nullptr && all_joined()) start();
-  while (phase_ == Phase::joining || phase_ == Phase::running) {
-    const auto frame = above.next();
-    if (!frame) break;
-    try {
+  try {
+    if (phase_ == Phase::joining && above.meeting() != nullptr && all_joined()) start();
+    while (phase_ == Phase::joining || phase_ == Phase::running) {
+      const auto frame = above.next();
+      if (!frame) break;
       if (frame->type == Type::end) {
         std::string text;
         const auto fixed = store::take_fixed<std::array<std::int32_t, 2>>(*frame, text);
@@ -332,9 +335,9 @@ void RendezvousServer::serve_above() {
       } else {
         answer(frame->type, frame->payload);
       }
-    } catch (const Error& error) {
-      end(1, std::string("the meeting of the job broke its rules: ") + error.what());
     }
+  } catch (const std::exception& error) {
+    end(1, std::string("the meeting of the job broke its rules: ") + error.what());
   }
   if (!above.failure().empty() && (phase_ == Phase::joining || phase_ == Phase::running))
     tell_end(1,
@@ -511,6 +514,10 @@ void RendezvousServer::check_time() {
   if (phase_ == Phase::joining && now >= setup_.join_by_ns) end(1, "gave up: " + missing());
   if (now < checked_ns_ + kCheckNs) return;
   checked_ns_ = now;
+  if (setup_.above != nullptr && phase_ == Phase::joining && now >= say_ns_ && !setup_.above->trouble().empty()) {
+    say_ns_ = UINT64_MAX;
+    notes_.push_back("cannot reach the place where the job meets yet: " + setup_.above->trouble());
+  }
   if (!accepts_ && listener_) watch_listener(true);
   std::vector<Guest*> gone;
   for (auto& [id, guest] : guests_) {
@@ -545,7 +552,9 @@ bool RendezvousServer::over() const {
 
 /// "node 1 (HOST, ADDRESS)", "PE 3 (HOST, ADDRESS)"
 std::string RendezvousServer::text_of(int member) const {
-  const Member& one = at(member);
+  int by = member;  // who brings it
+  while (setup_.kind == Kind::pes && at(by).pes == 0 && by > 0) --by;
+  const Member& one = at(by);
   return strf("%s %d (%s, %s)", setup_.kind == Kind::launchers ? "node" : "PE", setup_.first + member,
               one.host.c_str(), one.address.c_str());
 }

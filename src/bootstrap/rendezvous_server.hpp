@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the members of a job meet and stay in touch: launchers, each with the PEs of one node, or PEs, single or, behind
 // a server of their node that is a member for all of them, many. It accepts connections, admits members, answers what
-// all of them ask, and tells everyone when the job ends and why. One thread drives it; it never blocks, and nothing that
-// arrives makes it throw.
+// all of them ask, and tells everyone when the job ends and why. One thread drives it; it never blocks (but for the lookup of
+// a name, on the way to a larger meeting), and nothing that arrives makes it throw.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -40,7 +40,7 @@ class RendezvousServer final {
   /// Readable when progress() has something to do; wait_ms() says when it has without that (-1: never).
   int fd() const { return events_.get(); }
   /// The same of the connection to the larger meeting, with the events to wait for; -1: there is none.
-  int fd_above() const { return setup_.above != nullptr ? setup_.above->fd() : -1; }
+  int fd_above() const { return events_above() != 0 ? setup_.above->fd() : -1; }
   short events_above() const { return setup_.above != nullptr ? setup_.above->events() : short{0}; }
   int wait_ms() const;
   void progress();
@@ -95,7 +95,7 @@ class RendezvousServer final {
   Member& at(int member) { return members_[static_cast<std::size_t>(member)]; }
   const Member& at(int member) const { return members_[static_cast<std::size_t>(member)]; }
 
-  Setup setup_;
+  const Setup setup_;
   UniqueFd listener_, events_;
   bool accepts_ = true;  // false: there were no descriptors left
   std::map<std::uint64_t, std::unique_ptr<Guest>> guests_;
@@ -111,6 +111,7 @@ class RendezvousServer final {
   int turned_away_ = 0;
   Phase phase_ = Phase::joining;
   std::uint64_t checked_ns_ = 0, close_by_ns_ = 0;
+  std::uint64_t say_ns_;  // when the user may wonder why the larger meeting does not begin
 };
 
 }  // namespace shoal

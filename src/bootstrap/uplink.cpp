@@ -73,7 +73,7 @@ void Uplink::progress() {
   }
   if (!failure_.empty() || meeting_ || link_->open()) return;
   // Of several addresses, one may be another machine's.
-  if (link_->refused() && setup_.addresses.size() < 2) return fail(link_->why());
+  if (setup_.once || (link_->refused() && setup_.addresses.size() < 2)) return fail(link_->why());
   attempt_failed(link_->why());  // it was going away, or is not the one we look for
 }
 
@@ -150,7 +150,9 @@ void Uplink::read_start(const Frame& frame) {
       total += member.pes;
       meeting.members.push_back(member);
     }
-    if (total != meeting.total || meeting.first < 0 || meeting.first >= total)
+    const auto differs = [](std::uint32_t expected, std::size_t found) { return expected != 0 && expected != found; };
+    if (total != meeting.total || meeting.first < 0 || meeting.first >= total ||
+        differs(setup_.all_members, meeting.members.size()) || differs(setup_.all_pes, payload.total))
       throw Error(Code::launcher, "malformed frame: start with a wrong table");
     link_->allow_all();
     meeting_ = std::move(meeting);

@@ -36,6 +36,9 @@ class Uplink final {
     std::string tag = {};
     std::uint64_t connect_by_ns = UINT64_MAX;
     int silence_s = 10;
+    std::uint32_t all_members = 0;  ///< how many must turn out to be there; 0: any number
+    std::uint32_t all_pes = 0;      ///< the same of PEs
+    bool once = false;              ///< nobody else will ever listen there: what ends a connection is final
   };
   explicit Uplink(Setup setup);
   /// Over a socket to a server on this machine: nothing to find.

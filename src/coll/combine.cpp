@@ -21,7 +21,7 @@ void combine_two(void* out, const void* a, const void* b, std::size_t count, con
   const std::size_t most = kChunkBytes / combine.width;
   for (std::size_t first = 0; first < count; first += most) {
     const auto at = [&](const void* base) { return static_cast<const char*>(base) + first * combine.width; };
-    combine_ranges(const_cast<char*>(at(out)), std::min(most, count - first), 1, combine,
+    combine_ranges(static_cast<char*>(out) + first * combine.width, std::min(most, count - first), 1, combine,
                    [&](int which) { return at(which == 0 ? a : b); });
   }
 }

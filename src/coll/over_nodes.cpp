@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kFarChunk = 128 * 1024;
 /// What it fetches from all others, so that its room doesn't grow with the number of nodes.
 constexpr std::size_t kFarRoom = 16 * 1024 * 1024;
+/// What a scan works on at once: each member has a copy of it, a leader four.
+constexpr std::size_t kScanBytes = 1024 * 1024;
 /// Up to so many all exchange with all at once: fewer steps, and the connections don't matter yet.
 constexpr std::size_t kFewNodes = 8, kFewMembers = 8;
 
@@ -184,7 +186,7 @@ void reduce_leaders(Group& group, void* dest, std::size_t count, const Combine& 
 /// For types that are accumulated in a wider one, so that they are rounded once: each member combines a part of the
 /// elements of all and gives it to all.
 void reduce_exactly(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
-                 const char* call) noexcept {
+                    const char* call) noexcept {
   group.sync(call);
   const Part part(count, combine.width, static_cast<std::size_t>(group.rank()), static_cast<std::size_t>(group.size()));
   const std::size_t most = kChunkBytes / combine.width;
@@ -316,7 +318,8 @@ void scan_leaders(Group& group, void* dest, std::size_t count, const Combine& co
     fetch_range(group, dest, 0, count, combine.width, here - 1, call);
     return group.sync_leaders(call);
   }
-  const std::unique_ptr<std::byte[]> own(new std::byte[bytes]), before(new std::byte[bytes]), theirs(new std::byte[bytes]);
+  const std::unique_ptr<std::byte[]> own(new std::byte[bytes]), before(new std::byte[bytes]),
+      theirs(new std::byte[bytes]);
   std::memcpy(own.get(), dest, bytes);
   bool any_before = false;
   const auto fetch = [&](int leader) {
@@ -355,12 +358,10 @@ void scan_leaders(Group& group, void* dest, std::size_t count, const Combine& co
   if (any_before) std::memcpy(dest, before.get(), bytes);
 }
 
-}  // namespace
-
-bool scan_over_nodes(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
-                     bool inclusive, const char* call) noexcept {
+/// Of so few elements that there is room for copies.
+void scan_slice(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine, bool inclusive,
+                const char* call) noexcept {
   const GroupNodes& nodes = group.nodes();
-  if (group.pair_room() == 0 || !std::is_sorted(nodes.node_of.begin(), nodes.node_of.end())) return false;
   const std::vector<int>& mine = nodes.mine;
   const auto place = static_cast<int>(std::find(mine.begin(), mine.end(), group.rank()) - mine.begin());
   const int last = inclusive ? place : place - 1;
@@ -387,6 +388,19 @@ bool scan_over_nodes(Group& group, void* dest, const void* source, std::size_t c
     combine_two(result.get(), before, result.get(), count, combine);
   group.sync_node(call);  // all have read the leader's dest
   std::memcpy(dest, result.get(), bytes);
+}
+
+}  // namespace
+
+bool scan_over_nodes(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
+                     bool inclusive, const char* call) noexcept {
+  const GroupNodes& nodes = group.nodes();
+  if (group.pair_room() == 0 || !std::is_sorted(nodes.node_of.begin(), nodes.node_of.end())) return false;
+  if (combine.run == nullptr && static_cast<std::size_t>(group.size()) <= kFewMembers) return false;  // rounded once
+  const std::size_t most = kScanBytes / combine.width;
+  for (std::size_t first = 0; first < count; first += most)
+    scan_slice(group, address(dest, first * combine.width), address(source, first * combine.width),
+               std::min(most, count - first), combine, inclusive, call);
   return true;
 }
 

@@ -52,7 +52,7 @@ Federation::Federation(const Settings& settings)
   setup.at = at_;
   setup.tls = tls_.get();
   setup.tag = "shoalrun";
-  setup.join.members = static_cast<std::uint32_t>(settings.nnodes);
+  setup.join.members = setup.all_members = static_cast<std::uint32_t>(settings.nnodes);
   setup.join.member = static_cast<std::uint32_t>(settings.node_rank);
   setup.join.pes = static_cast<std::uint32_t>(settings.npes);
   const std::uint64_t by = now_ns() + static_cast<std::uint64_t>(settings.rdzv_timeout_s * 1e9);

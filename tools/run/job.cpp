@@ -240,7 +240,7 @@ int Job::wait_ms() const {
     no_later_than(interrupted_ns_ + kInterruptGraceNs);
   if (settings_.timeout_s > 0 && !ending() && !timed_out_)
     no_later_than(started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9));
-  if (!ending() && any_joined()) no_later_than(standstill_ns_);
+  if (!ending() && any_joined() && inquiry_.asked_ns == 0) no_later_than(standstill_ns_);
   if (quiet_ns_ != 0) no_later_than(now + kRepeatKillNs);
   if (terminal_) no_later_than(now + kForegroundNs);
   for (int pe = 0; pe < settings_.npes && !ending(); ++pe) {

@@ -107,7 +107,7 @@ class Job final {
   void judge_lost(int pe);
   void judge_leftovers();
   void judge_standstill();
-  void judge_standstill(const std::vector<PeState>& all);
+  void tell_standstill(const std::vector<PeState>& all);
   void fail(int pe, int status, const std::string& what);
   /// `why` is what the other nodes are told.
   void begin_end(int status, const std::string& why);
@@ -173,11 +173,12 @@ class Job final {
   bool told_done_ = false, finished_ = false;
   /// The PEs of all nodes are being asked for what they do.
   struct Inquiry {
-    std::uint64_t asked_ns = 0;   // 0: nothing is asked
-    std::string title;            // of the table that the user waits for; "": it is for the search for a standstill
-    std::vector<PeState> told;    // of the whole job, without those here
-    std::vector<bool> answered;   // by node
+    std::uint64_t asked_ns = 0;  // 0: nothing is asked
+    std::string title;           // of the table that the user waits for; "": it is for the search for a standstill
+    std::vector<PeState> told;   // of the whole job, without those here
+    std::vector<bool> answered;  // by node
   } inquiry_;
+  std::vector<int> unanswered_;  // by node: questions; each answers them in order
   std::vector<std::optional<std::int64_t>> ahead_ns_;  // by node: what its clock shows less than ours
   bool timed_out_ = false;
   std::uint64_t ending_ns_ = 0;    // when it was decided to end the job; 0: it runs

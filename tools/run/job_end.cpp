@@ -290,11 +290,11 @@ void Job::judge_standstill() {
   if (asks)
     inquire("");
   else
-    judge_standstill(states());
+    tell_standstill(states());
 }
 
 /// Says, once, that nothing will ever go on. It ends nobody: only the user knows what the program may yet do about it.
-void Job::judge_standstill(const std::vector<PeState>& all) {
+void Job::tell_standstill(const std::vector<PeState>& all) {
   std::string text;
   for (const std::string& verdict : standstill_.look(all, now_ns(), kStandstillNs, true))
     text += (text.empty() ? "" : ". ") + verdict;

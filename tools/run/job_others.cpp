@@ -72,7 +72,12 @@ void Job::on_frame(const store::Frame& frame) {
     }
     case Type::reported: {
       const auto node = store::take_fixed<std::uint32_t>(frame, text);
-      return on_report(node, text);
+      try {
+        on_report(node, text);
+      } catch (const Error&) {
+        // Then that node has not said what its PEs do.
+      }
+      return;
     }
     default: throw Error(Code::launcher, strf("malformed frame: type %u", static_cast<unsigned>(frame.type)));
   }
@@ -104,13 +109,17 @@ void Job::inquire(const std::string& title) {
   inquiry_.told.resize(static_cast<std::size_t>(total_), PeState{.status = {}, .known = false});
   inquiry_.answered.resize(static_cast<std::size_t>(settings_.nnodes));
   inquiry_.answered[static_cast<std::size_t>(settings_.node_rank)] = true;
+  unanswered_.resize(static_cast<std::size_t>(settings_.nnodes));
+  for (int& count : unanswered_) ++count;
   others_->inquire();
 }
 
 void Job::on_report(std::uint32_t node, const std::string& bytes) {
-  if (node >= static_cast<std::uint32_t>(settings_.nnodes)) throw Error(Code::launcher, strf("malformed frame: a report of node %u", node));
+  if (node >= unanswered_.size() || unanswered_[node] == 0 || --unanswered_[node] != 0) return;  // to an earlier question
   StateReport report = unpack_states(bytes, total_);
-  if (inquiry_.asked_ns == 0) return;  // too late
+  const Meeting::Member& member = others_->meeting().members[node];
+  if (inquiry_.asked_ns == 0 || report.first != member.first || report.pes.size() != static_cast<std::size_t>(member.pes))
+    return;
   // Always by the first difference of the clocks, so that what is the same remains so.
   ahead_ns_.resize(static_cast<std::size_t>(settings_.nnodes));
   auto& ahead = ahead_ns_[node];
@@ -124,7 +133,7 @@ void Job::on_report(std::uint32_t node, const std::string& bytes) {
 
 void Job::judge_inquiry() {
   if (inquiry_.asked_ns == 0) return;
-  const bool all = std::all_of(inquiry_.answered.begin(), inquiry_.answered.end(), [](bool answered) { return answered; });
+  const bool all = std::find(inquiry_.answered.begin(), inquiry_.answered.end(), false) == inquiry_.answered.end();
   if (all || now_ns() >= inquiry_.asked_ns + kReportNs) conclude();
 }
 
@@ -134,13 +143,14 @@ void Job::conclude() {
   const std::vector<PeState> all = states();
   const Inquiry inquiry = std::exchange(inquiry_, {});
   if (inquiry.title.empty()) {
-    if (!ending()) judge_standstill(all);
+    if (!ending()) tell_standstill(all);
     return;
   }
   tell(inquiry.title);
   tell_lines(table(all));
   for (std::size_t node = 0; node < inquiry.answered.size(); ++node)
-    if (!inquiry.answered[node]) tell(strf("node %zu (%s) did not say what its PEs do", node, others_->meeting().members[node].host.c_str()));
+    if (!inquiry.answered[node])
+      tell(strf("node %zu (%s) did not say what its PEs do", node, others_->meeting().members[node].host.c_str()));
 }
 
 /// Whether every PE here waits in a call, or has finished, and has for a while.
@@ -149,7 +159,8 @@ bool Job::all_wait() const {
   for (int pe = 0; pe < settings_.npes; ++pe) {
     const PeState state = state_of(pe);
     const bool done = !state.ended.empty() || state.status.phase == Phase::left;
-    const bool waits = state.status.phase == Phase::waiting || state.status.phase == Phase::leaving || state.status.phase == Phase::closing;
+    const Phase phase = state.status.phase;
+    const bool waits = phase == Phase::waiting || phase == Phase::leaving || phase == Phase::closing;
     if (!done && !(waits && now >= state.status.since_ns + kStandstillNs)) return false;
   }
   return true;
@@ -162,7 +173,10 @@ void Job::judge_timeout() {
       now < started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9))
     return;
   const std::string text = strf("the job did not end within %g s; its PEs have been ended.", settings_.timeout_s);
-  if (!std::exchange(timed_out_, true)) print_table(text + " They were:");
+  if (!std::exchange(timed_out_, true)) {
+    if (!inquiry_.title.empty()) tell(text);  // a table is on its way
+    print_table(text + " They were:");
+  }
   if (inquiry_.asked_ns != 0) return;
   interrupted_by_ = 0;
   begin_end(kTimedOut, text);

@@ -79,7 +79,7 @@ UniqueFd listen_anywhere(const SocketSettings& settings, Endpoint& endpoint) {
 }
 
 UniqueFd connect_to(const std::string& host, std::uint16_t port, std::uint64_t deadline_ns, std::string& why) {
-  UniqueFd fd = start_connecting(SocketAddress::lookup({host, port}).front());
+  UniqueFd fd = start_connecting(SocketAddress::numeric(host, port));
   if (!fd) return why = std::strerror(errno), UniqueFd();
   pollfd wait{fd.get(), POLLOUT, 0};
   for (std::uint64_t now = now_ns(); now < deadline_ns; now = now_ns()) {

@@ -31,7 +31,8 @@ struct Endpoint {
 /// Listens on a free port of all addresses. @throws Error
 UniqueFd listen_anywhere(const SocketSettings& settings, Endpoint& endpoint);
 
-/// A connected, non-blocking socket. @param deadline_ns as now_ns(). @param why set where there is none
+/// A connected, non-blocking socket. @param host numeric. @param deadline_ns as now_ns(). @param why set where there is
+/// none. @throws Error{launcher} for another host
 UniqueFd connect_to(const std::string& host, std::uint16_t port, std::uint64_t deadline_ns, std::string& why);
 /// The options of every connected socket: no delay, keepalive, congestion control.
 void prepare(int fd, const SocketSettings& settings) noexcept;
