@@ -82,7 +82,8 @@ void command_line(std::string_view input) {
   for (std::string line; std::getline(lines, line);) words.push_back(line);
   refusing({Code::invalid_argument, Code::invalid_option}, [&] {
     const run::Settings settings = run::parse_command_line(words);
-    require(!settings.show.empty() || (settings.npes >= 1 && !settings.program.empty()), "a job of nothing");
+    if (!settings.show.empty()) return;  // nothing runs
+    require(settings.npes >= 1 && !settings.program.empty(), "a job of nothing");
     require(settings.node_rank >= 0 && settings.node_rank < settings.nnodes, "a node that there is not");
   });
 }
