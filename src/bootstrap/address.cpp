@@ -4,10 +4,12 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -265,9 +267,12 @@ void watch_for_silence(int fd, int seconds) {
 bool is_silent(int fd, int seconds) {
   tcp_info info{};
   socklen_t length = sizeof info;
-  // Keepalive does not probe while bytes are under way, and those are sent again for a quarter of an hour.
-  // TCP_USER_TIMEOUT would end a connection to a stopped process, too, once its buffers are full.
-  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && info.tcpi_unacked > 0 &&
+  int waiting = 0;
+  // Keepalive does not probe while there are bytes to send, and those are sent again for a quarter of an hour, or kept
+  // where there is no way to the other machine. TCP_USER_TIMEOUT would end a connection to a stopped process, too, once
+  // its buffers are full.
+  return ::ioctl(fd, SIOCOUTQ, &waiting) == 0 && waiting > 0 &&
+         ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
          info.tcpi_last_ack_recv > static_cast<unsigned>(seconds) * 1000;
 }
 

@@ -316,7 +316,9 @@ void scan_leaders(Group& group, void* dest, std::size_t count, const Combine& co
     group.tell(here - 1, word, {});
     group.hear(word, call);
     fetch_range(group, dest, 0, count, combine.width, here - 1, call);
-    return group.sync_leaders(call);
+    group.tell(here - 1, word, {});  // its dest may change
+    group.hear(word, call);
+    return;
   }
   const std::unique_ptr<std::byte[]> own(new std::byte[bytes]), before(new std::byte[bytes]),
       theirs(new std::byte[bytes]);
@@ -353,8 +355,9 @@ void scan_leaders(Group& group, void* dest, std::size_t count, const Combine& co
     if (any_before) combine_two(own.get(), before.get(), own.get(), count, combine);
     std::memcpy(dest, own.get(), bytes);
     group.tell(here + 1, word, {});
+    group.hear(word, call);
+    group.tell(here + 1, word, {});  // as often as it is told
   }
-  group.sync_leaders(call);  // all have fetched
   if (any_before) std::memcpy(dest, before.get(), bytes);
 }
 
