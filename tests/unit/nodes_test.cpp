@@ -297,6 +297,10 @@ TEST_P(ManyNodes, SixteenBitFloatsAreRoundedNoMoreThanOnceAnExchange) {
 }
 
 TEST_P(ManyNodes, ScansOfAnySizeAgreeWithAModel) {
+#if defined(SHOAL_TSAN)
+  if (std::string(GetParam().first).find("cyclic") != std::string::npos)
+    GTEST_SKIP() << "ThreadSanitizer does not see that members meet over the network before dest is written";
+#endif
   run([](Job& job) {
     const Combine& sum = job.coll_tuning().kernels->at(ReduceOp::Sum, Element::U64);
     constexpr std::size_t kMost = 20001;
