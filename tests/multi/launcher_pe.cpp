@@ -53,7 +53,7 @@ class Pe final {
     else if (verb == "exit") ::_exit(std::atoi(value.c_str()));
     else if (verb == "exitnow") std::exit(std::atoi(value.c_str()));
     else if (verb == "threadexit") ::pthread_exit(nullptr);
-    else if (verb == "daemon") become_daemon();
+    else if (verb == "daemon") become_daemon(std::atoi(value.c_str()));
     else if (verb == "pause") ::poll(nullptr, 0, std::atoi(value.c_str()));
     else if (verb == "kill") ::raise(std::atoi(value.c_str()));
     else if (verb == "print") std::fputs(value.c_str(), stdout);
@@ -126,9 +126,13 @@ class Pe final {
         throw Error(Code::system, strf("the child ended with wait status %d", status));
     }
   }
-  /// Goes on in a child, in a session of its own; the process that the launcher started ends.
-  void become_daemon() {
-    if (::fork() != 0) ::_exit(0);
+  /// Goes on in a child, in a session of its own; the process that the launcher started ends, after so many
+  /// milliseconds.
+  void become_daemon(int pause_ms) {
+    if (::fork() != 0) {
+      ::poll(nullptr, 0, pause_ms);
+      ::_exit(0);
+    }
     ::setsid();
   }
   /// A process in a session of its own, whose parent is gone.

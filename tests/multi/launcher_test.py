@@ -340,8 +340,9 @@ class Sessions(LauncherTest):
         for program in ([PE, "daemon", *acts.split()], [SHELL, "-c", background], [SHELL, "-c", f"setsid {background}"]):
             run = self.run_job("-n", "2", "--tag-output", *program)
             self.assertEqual((run.status, sorted(run.out.splitlines()), run.err), (0, ["[0] result", "[1] result"], ""), run)
-        run = self.run_job("-n", "2", PE, "daemon", "hello", "barrier", "leave", "1:exit:4")
-        self.assertEqual((run.status, run.err), (4, ""), run)
+        for daemon in ("daemon", "daemon:300"):  # the one that started it may outlive it
+            run = self.run_job("-n", "2", PE, daemon, "hello", "barrier", "leave", "1:exit:4")
+            self.assertEqual((run.status, run.err), (4, ""), run)
         run = self.run_job("--timeout", "1", "-n", "2", PE, "daemon", "hello", "barrier", "wait")
         self.assertEqual(run.status, 3, run)
         self.assertRegex(run.err, r"PE 1: in shmem_int_wait_until")

@@ -354,7 +354,7 @@ main()
 
 
 def torchrun(tmp_path, program, *options, **extra):
-    """A running torchrun: two processes, or one a node."""
+    """A running torchrun: two processes, or one a node. It starts Python unbuffered, where print writes a line in pieces."""
     file = tmp_path / "program.py"
     file.write_text(textwrap.dedent(program), encoding="utf-8")
     start = ["-m", "torch.distributed.run"] if MODERN else ["-c", RUN_OF_OLD_PYTORCH]
@@ -391,7 +391,7 @@ def test_torchrun_starts_again_after_a_worker_died(tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         x = torch.ones(1000)
         dist.all_reduce(x)
-        print("sum", x.sum().item(), flush=True)
+        os.write(1, f"sum {x.sum().item()}\n".encode())
         dist.destroy_process_group()
         """
     status, out, err = ended(torchrun(tmp_path, program, "--standalone", "--max_restarts", "1"))
@@ -402,11 +402,11 @@ def test_torchrun_starts_again_after_a_worker_died(tmp_path):
 def test_torchrun_on_two_nodes_meets_by_the_secret(tmp_path):
     """Two torchruns, one process each, as on two machines: by TCP and TLS."""
     program = """
-        import torch, torch.distributed as dist, shoal.torch
+        import os, torch, torch.distributed as dist, shoal.torch
         dist.init_process_group("shoal")
         x = torch.full((1000,), 1.0 + dist.get_rank())
         dist.all_reduce(x)
-        print("sum", x.sum().item(), flush=True)
+        os.write(1, f"sum {x.sum().item()}\n".encode())
         dist.destroy_process_group()
         """
     secret = tmp_path / "secret"

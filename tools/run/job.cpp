@@ -244,7 +244,7 @@ int Job::wait_ms() const {
   if (quiet_ns_ != 0) no_later_than(now + kRepeatKillNs);
   if (terminal_) no_later_than(now + kForegroundNs);
   for (int pe = 0; pe < settings_.npes && !ending(); ++pe) {
-    if (at(pe).lost_ns != 0) no_later_than(at(pe).lost_ns + kLostNs);
+    if (at(pe).lost_ns != 0 && joined(pe)) no_later_than(at(pe).lost_ns + kLostNs);
     if (at(pe).ended && at(pe).channel && !joined(pe) && any_joined()) no_later_than(join_by_ns(pe));
   }
   if (others_ != nullptr && others_->wait_ms() >= 0)

@@ -184,6 +184,7 @@ void Job::on_starter_end(int pe) {
 void Job::on_session_end(int pe, int wait_status) {
   read_channel(pe);
   Pe& one = at(pe);
+  one.lost_ns = 0;
   const int code = end_code(wait_status);
   if (ending() || interrupted_by_ != 0) {
     if (!ending()) status_ = std::max(status_, code);
@@ -196,7 +197,6 @@ void Job::on_session_end(int pe, int wait_status) {
   }
   one.session_pid = 0;
   one.session_process.reset();
-  one.lost_ns = 0;
 }
 
 bool Job::any_joined() const {
@@ -259,6 +259,7 @@ void Job::judge_sessions() {
 void Job::judge_lost(int pe) {
   Pe& one = at(pe);
   if (!joined(pe)) {
+    if (!one.ended) return;  // what started the program may leave it to us yet, with its status
     one.session_pid = 0;
     one.session_process.reset();
     one.lost_ns = 0;
@@ -377,7 +378,8 @@ void Job::kill_all() {
 std::string Job::pe_text(int pe) const {
   const Pe& one = at(pe);
   const std::string address = others_ != nullptr ? ", " + others_->own_address() : "";
-  return strf("PE %d (pid %d on %s%s)", number(pe), static_cast<int>(one.session_pid > 0 ? one.session_pid : one.pid),
+  const bool in_program = one.session_pid > 0 && (joined(pe) || one.lost_ns == 0);
+  return strf("PE %d (pid %d on %s%s)", number(pe), static_cast<int>(in_program ? one.session_pid : one.pid),
               host_name().c_str(), address.c_str());
 }
 
