@@ -84,8 +84,6 @@ need_packages $packages "${needs[@]}"
 case $compiler-$type-$sanitize in
   gcc-release-none) folder=release ;;
   clang-release-none) folder=clang ;;
-  gcc-relwithdebinfo-address) folder=asan ;;
-  clang-relwithdebinfo-thread) folder=tsan ;;
   *) folder=$compiler-$type-$sanitize ;;
 esac
 build=$root/build/$folder

@@ -12,9 +12,9 @@ Installs the Debian packages that it needs and that are missing. Exit status 0 o
 
 Parts, and what of each is run without and with --full:
   release   g++, optimised                                  whole     whole
-  asan      g++, address and undefined-behaviour sanitizer  whole     whole
-  clang     clang, optimised, warnings are errors; fuzzers  subset    whole
-  tsan      clang, thread sanitizer                         subset    whole
+  asan      g++, address and undefined-behaviour sanitizer  subset    whole
+  tsan      clang, thread sanitizer, warnings are errors    subset    whole
+  clang     clang, optimised, warnings are errors; fuzzers  -         whole
   dev       g++, warnings are errors; built whole           -         subset
   aarch64   cross build, run by an emulator                 -         smoke
 
@@ -48,17 +48,17 @@ done
 [ -n "$jobs" ] || jobs=$(default_jobs)
 is_number "$jobs" || fail "--jobs $jobs: must be a whole number from 1 on"
 
-parts=(clang tsan asan release)
+parts=(tsan asan release)
 [ $full = no ] || parts=(dev clang tsan asan aarch64 release)
 if [ -n "$only" ]; then IFS=, read -ra parts <<<"$only"; fi
 
-# The subsets: what a second compiler and the sanitizers could see that the release does not, at fewer numbers of PEs.
+# The subsets: what another compiler and the sanitizers could see that the release does not, at fewer numbers of PEs.
 tsan_conformance=(threads contexts locks signals wait)
 subset_of() {
   [ -z "$filter" ] || { echo "$filter" && return; }
   case $1:$full in
-    clang:no) echo '^(unit|negative|fuzz)\.|^conformance\.\w+\.[24]$' ;;
-    tsan:no) echo "^unit\\.\\w+_test\$|^conformance\\.($(IFS='|' && echo "${tsan_conformance[*]}"))\\.2\$" ;;
+    asan:no) echo '^unit\.|^multi\.(?!pagerank|example|perf)|^conformance\.\w+\.([35]|nodes\w*)$' ;;
+    tsan:no) echo "^unit\\.\\w+(?<!fuzz)_test\$|^conformance\\.($(IFS='|' && echo "${tsan_conformance[*]}"))\\.2\$" ;;
     dev:*) echo '^(unit|negative)\.' ;;
     aarch64:*) echo '^unit\.\w+_test$|^conformance\.\w+\.[24]$' ;;
     *) echo . ;;
@@ -66,7 +66,7 @@ subset_of() {
 }
 targets_of() { # Ninja's FOLDER/all is all that a folder builds
   case $1:$full$filter in
-    clang:no) echo tools/run/all tools/info/all tests/unit/all tests/fuzz/all tests/negative/all tests/conformance/all ;;
+    asan:no) echo tools/run/all tools/top/all tests/unit/all tests/multi/all tests/conformance/all ;;
     tsan:no) echo tools/run/all tests/unit/all "${tsan_conformance[@]/#/conformance_}" ;;
     *) echo all ;;
   esac

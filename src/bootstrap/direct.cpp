@@ -128,6 +128,8 @@ class DirectBootstrap final : public Bootstrap {
 
  private:
   void hold(UniqueFd listener, RendezvousServer::Setup meeting, Uplink::Setup own);
+  void join_on_node(const DirectSetup& setup, RendezvousServer::Setup meeting, Uplink::Setup up);
+  void finish_holding() const;
   void meet(std::uint64_t by_ns);
   void derive_secret(const DirectSetup& setup);
   void check_still_ours() const;
@@ -179,30 +181,35 @@ DirectBootstrap::DirectBootstrap(DirectSetup setup) : rank_(setup.rank), size_(s
   if (setup.holds) {
     hold(setup.listener ? std::move(setup.listener) : listen_at(setup.at), std::move(meeting), std::move(up));
   } else if (meets_on_node(setup)) {
-    const PeRange node = setup.node;
-    Uplink::Setup beside = up;
-    beside.at = place_on_node(setup);
-    beside.addresses.clear();
-    beside.tls = nullptr;
-    beside.once = true;
-    beside.join.members = static_cast<std::uint32_t>(node.count);
-    beside.join.member = static_cast<std::uint32_t>(rank_ - node.first);
-    if (rank_ == node.first) {
-      up.join.pes = static_cast<std::uint32_t>(node.count);
-      meeting.members = node.count;
-      meeting.first = node.first;
-      meeting.tls = nullptr;
-      meeting.above = std::make_unique<Uplink>(std::move(up));
-      UniqueFd listener = listen_at(beside.at);
-      hold(std::move(listener), std::move(meeting), std::move(beside));
-    } else {
-      uplink_ = std::make_unique<Uplink>(std::move(beside));
-    }
+    join_on_node(setup, std::move(meeting), std::move(up));
   } else {
     uplink_ = std::make_unique<Uplink>(std::move(up));
   }
   meet(by_ns);
   derive_secret(setup);
+}
+
+/// Meets the PEs of this node; the first of them holds this meeting, which is one member of the job's.
+void DirectBootstrap::join_on_node(const DirectSetup& setup, RendezvousServer::Setup meeting, Uplink::Setup up) {
+  const PeRange node = setup.node;
+  Uplink::Setup beside = up;
+  beside.at = place_on_node(setup);
+  beside.addresses.clear();
+  beside.tls = nullptr;
+  beside.once = true;
+  beside.join.members = static_cast<std::uint32_t>(node.count);
+  beside.join.member = static_cast<std::uint32_t>(rank_ - node.first);
+  if (rank_ != node.first) {
+    uplink_ = std::make_unique<Uplink>(std::move(beside));
+    return;
+  }
+  up.join.pes = static_cast<std::uint32_t>(node.count);
+  meeting.members = node.count;
+  meeting.first = node.first;
+  meeting.tls = nullptr;
+  meeting.above = std::make_unique<Uplink>(std::move(up));
+  UniqueFd listener = listen_at(beside.at);
+  hold(std::move(listener), std::move(meeting), std::move(beside));
 }
 
 /// Holds a meeting, and is a member of it.
@@ -214,6 +221,12 @@ void DirectBootstrap::hold(UniqueFd listener, RendezvousServer::Setup meeting, U
   uplink_ = std::make_unique<Uplink>(std::move(ours), std::move(own));
 }
 
+/// The other members hear of an end from the one who holds the meeting: lets it tell them, but does not wait for ever.
+void DirectBootstrap::finish_holding() const {
+  for (const std::uint64_t until = now_ns() + kPartNs; holder_ != nullptr && !holder_->over() && now_ns() < until;)
+    ::poll(nullptr, 0, 1);
+}
+
 void DirectBootstrap::meet(std::uint64_t by_ns) {
   const std::uint64_t say_at = now_ns() + kSayAfterNs;
   bool said = false;
@@ -221,9 +234,7 @@ void DirectBootstrap::meet(std::uint64_t by_ns) {
     pump(100);
     if (!uplink_->failure().empty() || now_ns() > by_ns + kPartNs) {
       const std::string why = uplink_->failure();
-      // The others hear of it from the one who holds the meeting.
-      for (const std::uint64_t until = now_ns() + kPartNs; holder_ != nullptr && !holder_->over() && now_ns() < until;)
-        ::poll(nullptr, 0, 5);
+      finish_holding();
       throw Error(Code::launcher, why.empty() ? "the other PEs did not come" : why);
     }
     if (said || now_ns() < say_at) continue;
@@ -366,16 +377,14 @@ void DirectBootstrap::leave() {
   request(Type::leave, {}, Type::goodbye);
   stop_monitor();
   uplink_->close();
-  for (const std::uint64_t until = now_ns() + kPartNs; holder_ != nullptr && !holder_->over() && now_ns() < until;)
-    ::poll(nullptr, 0, 1);
+  finish_holding();
   holder_.reset();
 }
 
 void DirectBootstrap::end_process(int status, const std::string& line) {
   flush_stdio_briefly();
   if (!line.empty()) print_raw_line(line.starts_with("shoal") ? line : "shoal: " + line);
-  for (const std::uint64_t until = now_ns() + kPartNs; holder_ != nullptr && !holder_->over() && now_ns() < until;)
-    ::poll(nullptr, 0, 5);
+  finish_holding();
   // Not _exit: whatever a tool hooks into it might wait for the very lock that the flush could not get.
   ::syscall(SYS_exit_group, status & 0xff);
   __builtin_unreachable();

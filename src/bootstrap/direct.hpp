@@ -15,15 +15,15 @@
 
 namespace shoal {
 
-/// Consecutive PEs.
+/// Consecutive PEs; none by default.
 struct PeRange {
-  int first, count;
+  int first = 0, count = 0;
   bool has(int pe) const { return pe >= first && pe < first + count; }
 };
 
 struct DirectSetup {
   int rank = 0, size = 1;
-  PeRange node = {rank, 1};                   ///< those on this node, as far as it is known
+  PeRange node = {};                          ///< those on this node; none: it is not known
   HostPort at = {};                           ///< where they meet
   std::vector<SocketAddress> addresses = {};  ///< in place of those that `at` stands for
   bool holds = false;                         ///< this PE holds the meeting

@@ -86,7 +86,7 @@ void refuse_foreign(const Options::Environment& environment) {
 
 struct Place {
   int rank, size;
-  PeRange node = {0, 0};  // the PEs of this node, if that is known
+  PeRange node = {};
 };
 
 /// What SHOAL_PE and SHOAL_NPES say, or the variables of whichever launcher tells both.
@@ -104,30 +104,31 @@ Place place_of(const Options::Environment& environment) {
       "SHOAL_RDZV says where the PEs meet, and nothing says which one this is: set SHOAL_PE and SHOAL_NPES, as well");
 }
 
-void set_patience(DirectSetup& setup, const Options& options) {
+DirectSetup setup_of(const Options& options, const Place& place) {
+  DirectSetup setup{.rank = place.rank, .size = place.size, .node = place.node};
   setup.within_s = static_cast<int>(options.rdzv_timeout);
   setup.silence_s = static_cast<int>(options.silence);
+  return setup;
 }
 
 std::unique_ptr<Bootstrap> meet_at(const Options& options, Place place, const HostPort& at, const std::string& tag) {
   if (place.size == 1) return make_single_bootstrap();
-  DirectSetup setup{.rank = place.rank, .size = place.size, .at = at, .holds = place.rank == 0, .tag = tag};
-  if (place.node.has(place.rank)) setup.node = place.node;
+  DirectSetup setup = setup_of(options, place);
+  setup.at = at;
+  setup.holds = place.rank == 0;
+  setup.tag = tag;
   if (!at.local()) setup.credentials = Credentials::from(options);
-  set_patience(setup, options);
   return make_direct_bootstrap(std::move(setup));
 }
 
 /// The meeting that a unique id stands for, held by the PE that made it.
 std::unique_ptr<Bootstrap> meet_by_id(const Options& options, Place place, const UniqueId& id, MadeId* made) {
   ReadId read = read_unique_id(id);
-  DirectSetup setup{.rank = place.rank, .size = place.size};
-  if (place.node.has(place.rank)) setup.node = place.node;
+  DirectSetup setup = setup_of(options, place);
   setup.addresses = std::move(read.addresses);
   setup.at = {setup.addresses.front().host_text(), 0};
   setup.credentials.plain = !options.tls;
   if (options.tls) setup.credentials.secret = std::move(read.secret);
-  set_patience(setup, options);
   if (made != nullptr && made->listener && made->id.bytes == id.bytes) {
     setup.holds = true;
     setup.listener = std::move(made->listener);

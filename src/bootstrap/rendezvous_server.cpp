@@ -59,7 +59,7 @@ RendezvousServer::RendezvousServer(UniqueFd listener, Setup setup)
       listener_(std::move(listener)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
       members_(static_cast<std::size_t>(setup_.members)),
-      taken_(setup_.kind == Kind::pes ? members_.size() : 0),
+      taken_(members_.size()),
       say_ns_(now_ns() + kSayAfterNs) {
   if (!events_) throw_errno("epoll_create1");
   epoll_event event{EPOLLIN, {}};
@@ -224,7 +224,7 @@ void RendezvousServer::join(Guest& guest, const Frame& frame) {
       member.host.begin(), member.host.end(), [](char c) { return c <= ' ' || c > '~'; }, '?');
   member.address = guest.trusted ? own_address() : SocketAddress::peer_of(guest.link.fd()).host_text();
   member.pes = static_cast<int>(payload.pes);
-  if (setup_.kind == Kind::pes) std::fill_n(taken_.begin() + guest.member, member.pes, true);
+  std::fill_n(taken_.begin() + guest.member, numbers(payload.pes), true);
   pes_ += payload.pes;
   --strangers_;
   ++joined_;
@@ -266,17 +266,15 @@ std::string RendezvousServer::objection(const Guest& guest, const store::JoinPay
         members_.size(), noun, text_of(member).c_str());
   if (payload.pes == 0 || payload.pes > kMostPes || pes_ + payload.pes > kMostPes)
     return strf("it brings %u PEs; a job has 1 to %u", payload.pes, kMostPes);
-  if (setup_.kind == Kind::pes) {
-    if (payload.pes > members_.size() - payload.member)
-      return strf("it brings PEs %u to %u; there are %zu", payload.member, payload.member + payload.pes - 1,
-                  members_.size());
-    const auto begin = taken_.begin() + member, end = begin + static_cast<std::ptrdiff_t>(payload.pes);
-    if (const auto taken = std::find(begin, end, true); taken != end)
-      return strf("PE %d has joined already: each must have its own number",
-                  setup_.first + static_cast<int>(taken - taken_.begin()));
-  } else if (at(member).guest != nullptr) {
-    return strf("%s has joined already: give each its own --node-rank", text_of(member).c_str());
-  }
+  if (numbers(payload.pes) > members_.size() - payload.member)
+    return strf("it brings PEs %u to %u; there are %zu", payload.member, payload.member + payload.pes - 1,
+                members_.size());
+  const auto begin = taken_.begin() + member, end = begin + static_cast<std::ptrdiff_t>(numbers(payload.pes));
+  if (const auto taken = std::find(begin, end, true); taken != end)
+    return setup_.kind == Kind::pes
+               ? strf("PE %d has joined already: each must have its own number",
+                      setup_.first + static_cast<int>(taken - taken_.begin()))
+               : strf("%s has joined already: give each its own --node-rank", text_of(member).c_str());
   if (setup_.kind == Kind::pes && guest.link.tls() != nullptr) {
     try {
       for (int pe = member; pe < member + static_cast<int>(payload.pes); ++pe) guest.link.tls()->check_peer(pe, "");
@@ -534,8 +532,7 @@ std::string RendezvousServer::missing() const {
   std::string names;
   int count = 0;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const bool joined = setup_.kind == Kind::pes ? taken_[i] : members_[i].guest != nullptr;
-    if (joined || ++count > 8) continue;
+    if (taken_[i] || ++count > 8) continue;
     names += strf("%s%zu", names.empty() ? "" : ", ", static_cast<std::size_t>(setup_.first) + i);
   }
   return strf("%d of %zu %ss not joined: %s%s; %s", count, members_.size(), noun, names.c_str(),

@@ -77,6 +77,8 @@ class RendezvousServer final {
   std::string objection(const Guest& guest, const store::JoinPayload& payload, const std::string& tag) const;
   std::string own_address() const;
   bool all_joined() const;
+  /// How many numbers of the meeting a member takes that brings so many PEs: a launcher is one.
+  std::uint32_t numbers(std::uint32_t pes) const { return setup_.kind == Kind::pes ? pes : 1; }
   void start();
   void serve_above();
   void collect(Guest& guest, store::Frame frame);
@@ -101,7 +103,7 @@ class RendezvousServer final {
   std::map<std::uint64_t, std::unique_ptr<Guest>> guests_;
   std::uint64_t next_guest_ = 1;
   std::vector<Member> members_;  // of PEs: by the first that one brings, with gaps behind those that bring several
-  std::vector<bool> taken_;      // of PEs: those that have joined, whoever brought them
+  std::vector<bool> taken_;      // the numbers that have joined, whoever brought them
   // Counts of what is in them, since a job may have many.
   int joined_ = 0, asking_ = 0, done_ = 0, strangers_ = 0;
   std::uint64_t pes_ = 0;
