@@ -51,7 +51,8 @@ SHOAL_API(void, ctx_destroy, (shmem_ctx_t ctx)) {
   if (ctx == SHMEM_CTX_INVALID) return;
   Job& here = job(call);
   if (ctx == SHMEM_CTX_DEFAULT) here.fatal(call, "SHMEM_CTX_DEFAULT cannot be destroyed");
-  context_of(ctx, call).quiet();
+  const Context& context = context_of(ctx, call);
+  watched(context, CallKind::quiet, call, [&] { context.quiet(); });
   here.contexts().erase(reinterpret_cast<std::uintptr_t>(ctx));
 }
 

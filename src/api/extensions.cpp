@@ -35,7 +35,9 @@ SHOAL_DEFINE(double, double)
 
 SHOAL_API_X void shmemx_sync_pe(int pe) {
   constexpr const char* call = "shmemx_sync_pe";
-  job(call).pair_sync().meet(world(), pe, call);
+  Job& here = job(call);
+  const Observed observed(here.world().domain().observer, [&] { return Call{call, CallKind::meeting, pe}; });
+  here.pair_sync().meet(here.world(), pe, call);
 }
 
 SHOAL_API_X void shmemx_race_access(const void* address, size_t nbytes, int writes, const void* site) {

@@ -40,6 +40,11 @@ void StatusWriter::set(Phase phase, const char* call, const WaitText& text) noex
   record_->sequence.store(sequence + 2, std::memory_order_release);
 }
 
+void expect_here(StatusRecord& record, int pid) noexcept {
+  int none = 0;
+  std::atomic_ref(record.pid).compare_exchange_strong(none, pid, std::memory_order_relaxed);
+}
+
 Status read_status(const StatusRecord& record) {
   Status status;
   for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -78,17 +83,23 @@ std::string value_now(const Status& status) {
 
 std::string describe_call(const Status& status) { return status.call + "(" + status.detail + ")" + value_now(status); }
 
-std::string describe(const Status& status, std::uint64_t now) {
-  const double seconds = now > status.since_ns ? static_cast<double>(now - status.since_ns) * 1e-9 : 0.0;
+std::string describe(const Status& status) {
   switch (status.phase) {
     case Phase::starting: return status.call.empty() ? "starting (shmem_init not called yet)" : "in " + status.call;
     case Phase::running: return "computing";
-    case Phase::waiting: return strf("in %s for %.1f s", describe_call(status).c_str(), seconds);
-    case Phase::leaving: return strf("in %s for %.1f s", status.call.c_str(), seconds);
+    case Phase::waiting: return "in " + describe_call(status);
+    case Phase::leaving: return "in " + status.call;
     case Phase::left: return "finished (after shmem_finalize)";
-    case Phase::closing: return strf("in %s, which all PEs have called, for %.1f s", status.call.c_str(), seconds);
+    case Phase::closing: return "in " + status.call + ", which all PEs have called";
   }
   return "in an unknown state";
+}
+
+std::string describe(const Status& status, std::uint64_t now) {
+  if (status.phase != Phase::waiting && status.phase != Phase::leaving && status.phase != Phase::closing)
+    return describe(status);
+  const double seconds = now > status.since_ns ? static_cast<double>(now - status.since_ns) * 1e-9 : 0.0;
+  return strf("%s%s for %.1f s", describe(status).c_str(), status.phase == Phase::closing ? "," : "", seconds);
 }
 
 }  // namespace shoal

@@ -10,7 +10,8 @@
 //        0     4  sequence
 //        4     4  phase        (Phase)
 //        8     8  since_ns     CLOCK_MONOTONIC when the phase or call began
-//       16     4  pid          the process that called init (may be a grandchild of the launcher)
+//       16     4  pid          the process that called init (may be a grandchild of the launcher); before that, the one
+//                              that the launcher started; 0: a PE of another machine
 //       20    44  call         NUL-terminated name of the blocking call, "" when in none
 //       64   192  detail       NUL-terminated text: the call's arguments
 //      256    48  wait         what the call waits for, for those who look for the reason (Wait)
@@ -118,8 +119,12 @@ struct Status {
   std::uint64_t polls = 0;
 };
 Status read_status(const StatusRecord& record);
+/// Says, for the launcher, that this PE is one of this machine's, started as `pid`; the PE itself may have said more.
+void expect_here(StatusRecord& record, int pid) noexcept;
 /// "in shmem_wait_until(...) for 3.2 s", "computing", "starting (shmem_init not called yet)", ...
 std::string describe(const Status& status, std::uint64_t now);
+/// The same, but not for how long.
+std::string describe(const Status& status);
 /// "shmem_wait_until(...), now 3": the call of a PE that waits.
 std::string describe_call(const Status& status);
 

@@ -4,11 +4,19 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/error.hpp"
 
 namespace shoal {
 namespace {
+
+bool in_finalize(const Status& status) {
+  return status.phase == Phase::leaving || status.phase == Phase::closing || status.phase == Phase::left ||
+         (status.phase == Phase::waiting && status.call.starts_with("shmem_finalize"));
+}
+/// Calls nothing any more, but for what ends the job.
+bool has_left(const PeState& pe) { return !pe.ended.empty() || in_finalize(pe.status); }
 
 /// What is known of the whole job at one moment, and what follows from it.
 class Inquiry final {
@@ -41,6 +49,7 @@ class Inquiry final {
     return verdicts_;
   }
   std::vector<std::string> standstill() {
+    tells_age_ = false;  // else the same would be another text each time
     deadlock();
     if (verdicts_.empty()) dead_values();
     if (verdicts_.size() > kMostVerdicts) verdicts_.resize(kMostVerdicts);
@@ -60,13 +69,8 @@ class Inquiry final {
   /// Not of a PE that is stopped: what it waited for may be there, and it has had no time to see it.
   bool waits(int pe) const { return exists(pe) && in_call(pe) && at(pe).stopped.empty() && lasts(pe); }
   bool waits_as(int pe, WaitKind kind) const { return waits(pe) && wait(pe).kind == kind; }
-  bool in_finalize(int pe) const {
-    const Phase phase = at(pe).status.phase;
-    return phase == Phase::leaving || phase == Phase::closing || phase == Phase::left ||
-           (phase == Phase::waiting && at(pe).status.call.rfind("shmem_finalize", 0) == 0);
-  }
-  /// Calls nothing any more, but for what ends the job.
-  bool gone(int pe) const { return !at(pe).ended.empty() || in_finalize(pe); }
+  bool in_finalize(int pe) const { return shoal::in_finalize(at(pe).status); }
+  bool gone(int pe) const { return has_left(at(pe)); }
 
   bool same_group(int a, int b) const {
     return in_call(a) && in_call(b) && wait(a).kind == WaitKind::meeting && wait(b).kind == WaitKind::meeting &&
@@ -110,11 +114,11 @@ class Inquiry final {
     if (!at(pe).ended.empty()) return at(pe).ended;
     const Status& status = at(pe).status;
     if (status.phase == Phase::left) return "has finished (shmem_finalize)";
-    if (!at(pe).stopped.empty()) return "is " + at(pe).stopped + ", " + describe(status, now_);
+    if (!at(pe).stopped.empty()) return "is " + at(pe).stopped + ", " + describe(status);
     if (status.call == "shmem_finalize at exit")
       return "has left by exit or a return from main, and waits for the others in shmem_finalize";
     if (waits_as(pe, WaitKind::lock)) return strf("is in %s, held by PE %d", status.call.c_str(), holder(pe));
-    const std::string text = describe(status, now_);
+    const std::string text = tells_age_ ? describe(status, now_) : describe(status);
     return text == "computing" ? "is computing, in no call of the library" : "is " + text;
   }
   /// Who is in the meeting that `pe` waits in.
@@ -259,6 +263,7 @@ class Inquiry final {
 
   const std::vector<PeState>& pes_;
   const std::uint64_t now_, least_age_;
+  bool tells_age_ = true;
   std::vector<std::vector<int>> blockers_;  // by PE
   std::vector<std::string> verdicts_;
 };
@@ -283,10 +288,15 @@ std::vector<std::string> StandstillWatch::look(std::vector<PeState> pes, std::ui
   constexpr std::uint64_t kLooks = 2;  // the first may have begun before the look before
   seen_.resize(pes.size());
   for (std::size_t pe = 0; pe < pes.size(); ++pe) {
-    const Status& status = pes[pe].status;
-    if (status.since_ns != seen_[pe].since_ns || status.polls < seen_[pe].polls + kLooks)
-      if (status.phase == Phase::waiting) pes[pe].stopped = "not judged";
-    seen_[pe] = {status.since_ns, status.polls};
+    Status& status = pes[pe].status;
+    const Seen before = std::exchange(seen_[pe], {status.since_ns, status.polls, !pes[pe].ended.empty()});
+    const bool as_before = status.since_ns == before.since_ns && pes[pe].ended.empty() != before.ended;
+    if (status.phase == Phase::waiting && (!as_before || status.polls < before.polls + kLooks))
+      pes[pe].stopped = "not judged";
+    if (!as_before && has_left(pes[pe])) {  // others may not have seen yet what it did last
+      pes[pe].ended.clear();
+      status.phase = Phase::running;
+    }
   }
   return values ? find_standstill(pes, now, least_age_ns) : find_deadlock(pes, now, least_age_ns);
 }

@@ -42,6 +42,7 @@ class StandstillWatch final {
  private:
   struct Seen {
     std::uint64_t since_ns = UINT64_MAX, polls = 0;  // since never
+    bool ended = false;
   };
   std::vector<Seen> seen_;  // by PE
 };

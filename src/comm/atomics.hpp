@@ -77,11 +77,11 @@ T value_of(std::uint64_t bits) noexcept {
   return std::bit_cast<T>(static_cast<Bits<T>>(bits));
 }
 
-/// Where operations are delayed: those of this PE on the same word come first.
+/// Where operations are delayed: what must come before an atomic operation that has a result does.
 template <class T>
 void settle(const Context& context, T* word, int pe) noexcept {
   if (Chaos* const chaos = context.domain().chaos; chaos != nullptr)
-    chaos->before_read(&context, context.world_pe(pe), reinterpret_cast<const char*>(word), sizeof(T));
+    chaos->before_atomic(&context, context.world_pe(pe), reinterpret_cast<const char*>(word), sizeof(T));
 }
 template <class Op, class T>
 void update_later(void* word, std::uint64_t operand) noexcept {

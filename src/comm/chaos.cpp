@@ -150,6 +150,12 @@ void Chaos::before_read(const void* context, int pe, const char* from, std::size
   if (roll() % 2 == 0) settle_range(context, pe, from, bytes);
 }
 
+void Chaos::before_atomic(const void* context, int pe, const char* word, std::size_t width) {
+  const std::lock_guard guard(mutex_);
+  settle(context, pe);
+  if (roll() % 2 == 0) settle_range(context, pe, word, width);
+}
+
 void Chaos::fence(const void* context) {
   const std::lock_guard guard(mutex_);
   ++epochs_[context];

@@ -10,7 +10,8 @@
 //   get without blocking            its destination is written when it is delivered
 //   signal, put with signal         as early as is legal: before everything given before it, unless a fence stands
 //                                   between
-//   get, atomic with result         at once: they may overtake puts of this PE
+//   get                             at once: it may overtake puts of this PE
+//   atomic with result              at once: it may overtake puts of this PE, unless a fence stands between
 // Operations on the same bytes are no exception: without a fence the later put may arrive first, and without a quiet
 // a get may bring what was there before.
 // Whether and for how long an operation is delayed is decided by the seed, the PE and the operation's number.
@@ -52,8 +53,10 @@ class Chaos final {
   /// The two halves of a put with signal: done at once, after what a fence orders before them.
   void put_early(const void* context, int pe, char* to, const void* from, std::size_t bytes);
   void signal(const void* context, int pe, void* word, Update change, std::uint64_t operand);
-  /// To be called before a read of [from, from + bytes) of `pe`, or an atomic operation that has a result.
+  /// To be called before a read of [from, from + bytes) of `pe`.
   void before_read(const void* context, int pe, const char* from, std::size_t bytes);
+  /// The same before an atomic operation that has a result.
+  void before_atomic(const void* context, int pe, const char* word, std::size_t width);
   void fence(const void* context);
   /// Everything of `context` is delivered when it returns.
   void quiet(const void* context);

@@ -59,7 +59,7 @@ SegmentTable::Range SegmentTable::around(std::uintptr_t address) const noexcept 
   return {begin, end - begin, nullptr};
 }
 
-bool SegmentTable::find_at_peer(std::uintptr_t address, int& index, int& pe, std::uint64_t& offset) const noexcept {
+const Segment* SegmentTable::find_at_peer(std::uintptr_t address, int& pe, std::uint64_t& offset) const noexcept {
   const int used = used_.load(std::memory_order_acquire);
   for (int i = 0; i < used; ++i) {
     const Segment* segment = segments_[static_cast<size_t>(i)].load(std::memory_order_acquire);
@@ -67,12 +67,11 @@ bool SegmentTable::find_at_peer(std::uintptr_t address, int& index, int& pe, std
     for (std::size_t peer = 0; peer < segment->peers.size(); ++peer) {
       offset = address - reinterpret_cast<std::uintptr_t>(segment->peers[peer]);
       if (segment->peers[peer] == nullptr || offset >= segment->bytes) continue;
-      index = i;
       pe = static_cast<int>(peer);
-      return true;
+      return segment;
     }
   }
-  return false;
+  return nullptr;
 }
 
 std::pair<std::uintptr_t, std::uintptr_t> SegmentTable::span() const noexcept {
@@ -106,10 +105,14 @@ const Segment* SegmentTable::find_key(std::uint32_t key) const noexcept {
   return nullptr;
 }
 
-std::string SegmentTable::name_of(int index) const {
-  const Segment* segment =
-      index < 0 || index >= kMost ? nullptr : segments_[static_cast<size_t>(index)].load(std::memory_order_acquire);
-  return segment == nullptr ? "no segment" : segment->name;
+std::optional<std::string> SegmentTable::damage() const {
+  const int used = used_.load(std::memory_order_acquire);
+  for (int i = 0; i < used; ++i) {
+    const Segment* segment = segments_[static_cast<size_t>(i)].load(std::memory_order_acquire);
+    if (segment == nullptr || segment->blocks == nullptr) continue;
+    if (auto text = segment->blocks->damage()) return text;
+  }
+  return std::nullopt;
 }
 
 std::string SegmentTable::describe() const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,10 @@ class Blocks {
   virtual Block around(std::uintptr_t address) const noexcept = 0;
   /// Why the range does not lie in one, in words.
   virtual std::string explain(std::uintptr_t address, std::size_t bytes) const = 0;
+  /// What is wrong with the bytes behind one of them, in words, or nothing. May look at some each time.
+  virtual std::optional<std::string> damage() const = 0;
+  /// The same for the block at `start`.
+  virtual std::optional<std::string> damage(const void* start) const = 0;
 };
 
 /// One symmetric segment as this PE sees it. Immutable once added.
@@ -61,8 +66,8 @@ class SegmentTable final {
     const Segment* segment = nullptr;
   };
   Range around(std::uintptr_t address) const noexcept;
-  /// Where `address` belongs to a peer's memory as it is mapped here. @return whether it does
-  bool find_at_peer(std::uintptr_t address, int& index, int& pe, std::uint64_t& offset) const noexcept;
+  /// Where `address` belongs to a peer's memory as it is mapped here; null: it does not.
+  const Segment* find_at_peer(std::uintptr_t address, int& pe, std::uint64_t& offset) const noexcept;
   /// From the lowest to the highest address of symmetric memory, this PE's and that of its peers.
   std::pair<std::uintptr_t, std::uintptr_t> span() const noexcept;
   /// What around() found is true as long as this stays the same; no two tables of a process ever have the same.
@@ -71,9 +76,9 @@ class SegmentTable final {
   void changed() noexcept { version_.store(unique(), std::memory_order_release); }
   /// A number that this process has not had before.
   static std::uint64_t unique() noexcept;
-  /// Of the segment at `index`, or "no segment".
-  std::string name_of(int index) const;
   const Segment* find_key(std::uint32_t key) const noexcept;
+  /// What is wrong with the bytes behind some block, where blocks are known; or nothing.
+  std::optional<std::string> damage() const;
   /// How many further segments this PE has seen at most. Of its members' counts a new one takes the largest, as part of
   /// its key, and all count on from there: no key is used twice where somebody might still know it.
   std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_relaxed); }

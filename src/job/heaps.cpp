@@ -28,12 +28,12 @@ char* own_part(const Team& team, const Mapping& mapping, std::size_t stride) {
 }  // namespace
 
 TeamHeap::TeamHeap(Team& team, SegmentTable& segments, std::uint32_t key, Mapping mapping, std::size_t stride,
-                   std::size_t bytes, std::size_t alignment)
+                   std::size_t bytes, std::size_t alignment, bool guarded)
     : team_(team),
       segments_(segments),
       mapping_(std::move(mapping)),
       heap_(own_part(team, mapping_, stride), bytes, alignment, nullptr,
-            team.world().domain().observer != nullptr ? &segments : nullptr) {
+            guarded ? &segments : nullptr) {
   auto segment = std::make_unique<Segment>();
   char* first = reinterpret_cast<char*>(mapping_.data());
   const std::vector<int>& here = team.nodes().mine;
@@ -58,7 +58,7 @@ TeamHeap::~TeamHeap() {
 }
 
 std::unique_ptr<TeamHeap> TeamHeap::create(Team& team, SegmentTable& segments, std::size_t bytes, std::size_t alignment,
-                                           bool same_process, const char* call) {
+                                           bool same_process, bool guarded, const char* call) {
   const std::size_t stride = (bytes + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
   const std::vector<int>& here = team.nodes().mine;
   std::size_t total;
@@ -100,7 +100,8 @@ std::unique_ptr<TeamHeap> TeamHeap::create(Team& team, SegmentTable& segments, s
   if (name[0] != '\0') try {
       if (offer == nullptr)
         offer = std::make_unique<SegmentOffer>(SegmentOffer::take(name.data(), {total}, same_process));
-      heap.reset(new TeamHeap(team, segments, key, offer->take_mapping(0), stride, bytes, alignment));
+      heap.reset(new TeamHeap(team, segments, key, offer->take_mapping(0), stride, bytes, alignment,
+                              guarded));
     } catch (const std::exception&) {
     }
   return team.all_of(heap != nullptr, call) ? std::move(heap) : nullptr;

@@ -13,9 +13,9 @@ namespace shoal {
 class TeamHeap final {
  public:
   /// Null when a member could not make or map it; then on all members alike. Collective over the team, which must live
-  /// as long as the heap.
+  /// as long as the heap. @param guarded  check mode knows its blocks
   static std::unique_ptr<TeamHeap> create(Team& team, SegmentTable& segments, std::size_t bytes, std::size_t alignment,
-                                          bool same_process, const char* call);
+                                          bool same_process, bool guarded, const char* call);
   ~TeamHeap();
 
   Team& team() const noexcept { return team_; }
@@ -26,7 +26,7 @@ class TeamHeap final {
 
  private:
   TeamHeap(Team& team, SegmentTable& segments, std::uint32_t key, Mapping mapping, std::size_t stride,
-           std::size_t bytes, std::size_t alignment);
+           std::size_t bytes, std::size_t alignment, bool guarded);
 
   Team& team_;
   SegmentTable& segments_;

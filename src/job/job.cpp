@@ -219,7 +219,7 @@ void Job::build_communication(const Greetings& greetings) {
       std::make_unique<Waiter>(own.doorbell(), *domain_.node,
                                status_ == nullptr ? nullptr : status_->record(domain_.me), spins, transport_.get());
   domain_.waiter = waiter_.get();
-  observers_ = std::make_unique<JobObservers>(options_, domain_, *heap_, status_, thread_level_);
+  observers_ = std::make_unique<JobObservers>(options_, domain_, status_, thread_level_);
   domain_.observer = observers_->front();
   domain_.shortcuts = options_.chaos >= 0 ? nullptr : observers_->shortcuts();
   waiter_->watch(domain_.observer);
@@ -256,7 +256,7 @@ void Job::build_communication(const Greetings& greetings) {
 }
 
 std::unique_ptr<TeamHeap> Job::make_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call) {
-  return TeamHeap::create(team, segments_, bytes, alignment, bootstrap_->same_process(), call);
+  return TeamHeap::create(team, segments_, bytes, alignment, bootstrap_->same_process(), options_.check, call);
 }
 
 std::uintptr_t Job::create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call) {

@@ -24,7 +24,7 @@ namespace {
 std::string profile_wanted(const std::string& option) {
   if (option.empty() || option == "0") return "";
   if (option == "1") return "1";
-  if (option.size() > 5 && option.ends_with(".html")) return option;
+  if (option.size() > 5 && option.ends_with(".html")) return std::filesystem::absolute(option).string();
   throw Error(Code::invalid_option,
               strf("SHOAL_PROFILE=\"%s\" is not valid: expected 0, 1 or the name of a page that ends with .html",
                    option.c_str()));
@@ -53,20 +53,19 @@ void JobObservers::check(const Options& options) {
   check_range("SHOAL_RACE_STATUS", options.race_status, 0, 255);
 }
 
-JobObservers::JobObservers(const Options& options, const Domain& domain, const SymmetricHeap& heap,
-                           StatusMapping* status, int thread_level)
+JobObservers::JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level)
     : me_(domain.me),
       n_pes_(domain.n_pes),
       segments_(*domain.segments),
       race_status_(static_cast<int>(options.race_status)),
       profile_(profile_wanted(options.profile)),
-      trace_(options.trace) {
+      trace_(options.trace.empty() ? "" : std::filesystem::absolute(options.trace).string()) {
   // The search for races wants every call; so does the check that one thread at a time calls.
   const bool all_calls = options.race || (options.check && thread_level == SHMEM_THREAD_SERIALIZED);
   if (!all_calls && (options.check || !profile_.empty() || !trace_.empty()))
     shortcuts_ = std::make_unique<Shortcuts>(segments_, me_, Watching{options.check, !trace_.empty()});
   if (options.check)
-    chain_.add(std::make_unique<Checker>(domain, *heap.guard(), status == nullptr ? nullptr : status->record(0),
+    chain_.add(std::make_unique<Checker>(domain, status == nullptr ? nullptr : status->record(0),
                                          thread_level, shortcuts_.get()));
   if (options.race) {
     auto races = std::make_unique<RaceRecorder>(domain);

@@ -9,7 +9,6 @@
 #include "observe/chain.hpp"
 #include "observe/race_log.hpp"
 #include "observe/recorder.hpp"
-#include "team/symmetric_heap.hpp"
 
 namespace shoal {
 
@@ -18,9 +17,8 @@ class JobObservers final {
   /// Options that this class reads. @throws Error{invalid_option}
   static void check(const Options& options);
 
-  /// @param domain, heap, status  outlive this; status may be null
-  JobObservers(const Options& options, const Domain& domain, const SymmetricHeap& heap, StatusMapping* status,
-               int thread_level);
+  /// @param domain, status  outlive this; status may be null
+  JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level);
   /// Null: nobody watches, and nothing is paid.
   Observer* front() noexcept { return chain_.front(); }
   /// What calls of which there is nothing to tell may take; null: every call is to be told.
@@ -44,7 +42,7 @@ class JobObservers final {
   const SegmentTable& segments_;
   const int race_status_;
   bool found_races_ = false;              // on PE 0
-  const std::string profile_, trace_;     // as the options have them
+  const std::string profile_, trace_;     // files by their whole names: the program may change its folder
   std::unique_ptr<Shortcuts> shortcuts_;  // outlives the observers
   ObserverChain chain_;
   Recorder* recorder_ = nullptr;   // one of the chain's

@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "observe/caller.hpp"
 #include "observe/race_analysis.hpp"
+#include "topology/topology.hpp"
 
 namespace shoal {
 namespace {
@@ -75,6 +76,12 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
       print_line(-1, strf("SHOAL_RACE looks at jobs of up to %d PEs, not of %d", kMostRacePes, bootstrap.size()));
     return 0;
   }
+  const std::vector<std::string> clocks = gather(bootstrap, read_topology().boot_id);
+  if (std::any_of(clocks.begin(), clocks.end(), [&](const std::string& one) { return one != clocks[0]; })) {
+    if (bootstrap.rank() == 0)
+      print_line(-1, "SHOAL_RACE looks at jobs on one machine, whose PEs have one clock: this one is on several");
+    return 0;
+  }
   const std::vector<RaceLog> logs = gather_logs(bootstrap, mine);
   const std::vector<Race> races = logs.empty() ? std::vector<Race>() : find_races(logs);
   const Places places = ask_for_places(bootstrap, races, logs, mine);
@@ -87,14 +94,16 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
       return strf("PE %d %s it by %s at %s", who.pe, who.writes ? "writes" : "reads", log.names[event.name].c_str(),
                   place == places.end() ? "an unknown place" : place->second.c_str());
     };
+    const Segment* const segment = segments.find_key(race.segment);  // null: it has been destroyed since
     print_line(
         -1, strf("race: PE %d's %s + %#llx: %s, and %s; nothing orders the two", race.target,
-                 segments.name_of(static_cast<int>(race.segment)).c_str(), static_cast<unsigned long long>(race.offset),
+                 segment == nullptr ? "heap of a team" : segment->name.c_str(), static_cast<unsigned long long>(race.offset),
                  text_of(race.first).c_str(), text_of(race.second).c_str()));
   }
   for (std::size_t pe = 0; pe < logs.size(); ++pe)
     if (logs[pe].dropped != 0)
-      print_line(-1, strf("race: the last %llu calls and accesses of PE %zu were not looked at: only %zu are kept",
+      print_line(-1, strf("race: the last %llu calls and accesses of PE %zu were not looked at, nor what other PEs did "
+                          "meanwhile: only %zu are kept",
                           static_cast<unsigned long long>(logs[pe].dropped), pe, RaceRecorder::kMostEvents));
   if (!races.empty() && status != 0)
     print_line(-1,

@@ -13,6 +13,8 @@
 
 #include <array>
 #include <cstring>
+#include <functional>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -103,6 +105,13 @@ std::uintptr_t caller_address() noexcept {
     inside = inside || own.holds(address);
   }
   return 0;
+}
+
+std::uint64_t number_of_code(std::uintptr_t address) noexcept {
+  Dl_info info{};
+  if (address == 0 || ::dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_fname == nullptr) return address;
+  return std::hash<std::string_view>()(base_name(info.dli_fname)) +
+         (address - reinterpret_cast<std::uintptr_t>(info.dli_fbase));
 }
 
 std::string describe_code(std::uintptr_t address) {

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/library_thread.hpp"
 #include "observe/caller.hpp"
 #include "team/group.hpp"
 
@@ -39,8 +40,8 @@ std::size_t extent(const Call& call, std::ptrdiff_t stride) noexcept {
 
 }  // namespace
 
-Checker::Checker(const Domain& domain, const HeapGuard& heap, StatusRecord* records, int thread_level, Shortcuts* shortcuts)
-    : domain_(domain), heap_(heap), records_(records), thread_level_(thread_level), shortcuts_(shortcuts), first_thread_(&here) {
+Checker::Checker(const Domain& domain, StatusRecord* records, int thread_level, Shortcuts* shortcuts)
+    : domain_(domain), records_(records), thread_level_(thread_level), shortcuts_(shortcuts), first_thread_(&here) {
   caller_address();  // loads what it needs while there is nothing wrong yet
 }
 
@@ -51,8 +52,7 @@ void Checker::fatal(const char* call, const std::string& what) const noexcept {
 
 void Checker::begin(const Call& call) noexcept {
   enter_thread(call);
-  if (call.kind == CallKind::memory && call.collective->dest != nullptr)  // before the block that is freed is no more
-    if (const auto damage = heap_.damage(call.collective->dest)) fatal(call.name, *damage);
+  if (call.kind == CallKind::memory && call.collective->dest != nullptr) check_guard(call);
   if (call.collective == nullptr) {
     check_operands(call);
     if (shortcuts_ != nullptr) shortcuts_->here().remember(call);
@@ -61,19 +61,27 @@ void Checker::begin(const Call& call) noexcept {
   check_collective(call);
   if (call.collective->psync != nullptr) check_psync(call);
   agree(call);
+  if (call.collective->psync != nullptr) forget_psyncs(call);
 }
 
 void Checker::end(const Call& call) noexcept {
   if (call.kind == CallKind::meeting || call.kind == CallKind::memory) {
     check_guards(call);
-    const std::lock_guard guard(psync_mutex_);
-    psyncs_.clear();
+    if (call.collective != nullptr) {
+      const std::lock_guard guard(psync_mutex_);
+      psyncs_.clear();
+    }
   }
-  if (thread_level_ == SHMEM_THREAD_SERIALIZED && !call.part) inside_.fetch_sub(1, std::memory_order_release);
+  if (thread_level_ == SHMEM_THREAD_SERIALIZED && one_thread_calls(call)) inside_.fetch_sub(1, std::memory_order_release);
+}
+
+/// Whether this call is one of those that the program has promised to make by one thread, or one at a time.
+bool Checker::one_thread_calls(const Call& call) const noexcept {
+  return thread_level_ != SHMEM_THREAD_MULTIPLE && !call.part && !in_library_thread;
 }
 
 void Checker::enter_thread(const Call& call) noexcept {
-  if (thread_level_ == SHMEM_THREAD_MULTIPLE || call.part) return;
+  if (!one_thread_calls(call)) return;
   const void* const self = &here;
   if (thread_level_ == SHMEM_THREAD_SERIALIZED) {
     if (inside_.fetch_add(1, std::memory_order_acquire) > 0 && inside_thread_.load(std::memory_order_relaxed) != self)
@@ -88,7 +96,15 @@ void Checker::enter_thread(const Call& call) noexcept {
 }
 
 void Checker::check_guards(const Call& call) const noexcept {
-  if (const auto damage = heap_.damage()) fatal(call.name, *damage);
+  if (const auto damage = domain_.segments->damage()) fatal(call.name, *damage);
+}
+
+/// Of the block that is freed, before it is no more.
+void Checker::check_guard(const Call& call) const noexcept {
+  const void* const block = call.collective->dest;
+  const Segment* const segment = domain_.segments->find(reinterpret_cast<std::uintptr_t>(block), 1);
+  if (segment == nullptr || segment->blocks == nullptr) return;
+  if (const auto damage = segment->blocks->damage(block)) fatal(call.name, *damage);
 }
 
 void Checker::check_range(const Call& call, const char* what, const void* address, std::size_t bytes) const noexcept {
@@ -129,9 +145,20 @@ void Checker::check_psync(const Call& call) noexcept {
                             "first use; a call that uses it may also still be under way", i, static_cast<const void*>(psync), value));
   if (call.kind == CallKind::meeting) return;  // the same set may meet on the same array again
   const std::lock_guard guard(psync_mutex_);
-  if (!psyncs_.insert(psync).second)
+  if (!psyncs_.emplace(psync, active_set(*call.collective->group)).second)
     fatal(call.name, strf("the pSync array at %p is used again too early: this PE has met nobody since, so other members may still be in the "
                           "call that used it. Use another array, or call shmem_barrier_all or shmem_sync between", static_cast<const void*>(psync)));
+}
+
+Checker::ActiveSet Checker::active_set(const Group& group) {
+  return {group.size(), group.world_pe(0), group.world_pe(group.size() - 1)};
+}
+
+/// All members of its set are in this call: so they have left those that they were in before.
+void Checker::forget_psyncs(const Call& call) {
+  const ActiveSet set = active_set(*call.collective->group);
+  const std::lock_guard guard(psync_mutex_);
+  std::erase_if(psyncs_, [&](const auto& used) { return used.first != call.collective->psync && used.second == set; });
 }
 
 std::string Checker::place(const void* address) const {

@@ -3,8 +3,8 @@
 // both values and the line of the program.
 #pragma once
 #include <atomic>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -12,7 +12,6 @@
 #include "base/verdict.hpp"
 #include "comm/context.hpp"
 #include "comm/observer.hpp"
-#include "team/heap_guard.hpp"
 
 namespace shoal {
 
@@ -23,7 +22,7 @@ class Checker final : public Observer {
   /// @param records       every PE's, as far as they are on this machine; null where there are none
   /// @param thread_level  as requested at init
   /// @param shortcuts     learn what was found good; may be null
-  Checker(const Domain& domain, const HeapGuard& heap, StatusRecord* records, int thread_level, Shortcuts* shortcuts);
+  Checker(const Domain& domain, StatusRecord* records, int thread_level, Shortcuts* shortcuts);
 
   void begin(const Call& call) noexcept override;
   void end(const Call& call) noexcept override;
@@ -31,12 +30,21 @@ class Checker final : public Observer {
   void waiting(const char* call) noexcept override;
 
  private:
+  struct ActiveSet {
+    int size, first, last;  // world PEs
+    bool operator==(const ActiveSet&) const = default;
+  };
+
+  bool one_thread_calls(const Call& call) const noexcept;
   void enter_thread(const Call& call) noexcept;
   void check_guards(const Call& call) const noexcept;
+  void check_guard(const Call& call) const noexcept;
   void check_operands(const Call& call) const noexcept;
   void check_range(const Call& call, const char* what, const void* address, std::size_t bytes) const noexcept;
   void check_collective(const Call& call) const noexcept;
   void check_psync(const Call& call) noexcept;
+  static ActiveSet active_set(const Group& group);
+  void forget_psyncs(const Call& call);
   /// All members show what they call; whoever sees another call than its own ends the job.
   void agree(const Call& call) noexcept;
   void disagree(const Call& call, const std::vector<std::uint64_t>& signatures) noexcept;
@@ -46,7 +54,6 @@ class Checker final : public Observer {
   [[noreturn]] void fatal(const char* call, const std::string& what) const noexcept;
 
   const Domain& domain_;
-  const HeapGuard& heap_;
   StatusRecord* const records_;
   const int thread_level_;
   Shortcuts* const shortcuts_;
@@ -54,7 +61,7 @@ class Checker final : public Observer {
   std::atomic<int> inside_{0};       // threads in calls, where only one may be
   std::atomic<const void*> inside_thread_{nullptr};
   std::mutex psync_mutex_;
-  std::set<const long*> psyncs_;     // used since this PE met others
+  std::map<const long*, ActiveSet> psyncs_;  // used since this PE met others
   std::mutex stuck_mutex_;
   StandstillWatch standstill_;
 };

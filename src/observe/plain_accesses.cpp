@@ -14,12 +14,14 @@ bool PlainAccesses::locate(std::uintptr_t address, Word& word, std::uint64_t& of
   }
   if (address < low_ || address >= high_) return false;
   word.pe = domain_.me;
-  const Segment* segment = domain_.segments->find(address, 1, &word.segment);
-  if (segment != nullptr) {
+  const Segment* segment = domain_.segments->find(address, 1);
+  if (segment != nullptr)
     offset = address - segment->base;
-    return true;
-  }
-  return domain_.segments->find_at_peer(address, word.segment, word.pe, offset);  // by an address from shmem_ptr
+  else
+    segment = domain_.segments->find_at_peer(address, word.pe, offset);  // by an address from shmem_ptr
+  if (segment == nullptr) return false;
+  word.segment = segment->key;
+  return true;
 }
 
 void PlainAccesses::note(std::uintptr_t address, std::size_t bytes, bool writes, std::uintptr_t site) {

@@ -18,7 +18,7 @@ class PlainAccesses final {
   /// Bytes in a row, of symmetric memory, that one place in the program read or wrote.
   struct Range {
     int pe;  ///< whose memory
-    int segment;
+    std::uint32_t segment;  ///< its key
     std::uint64_t offset, bytes;
     std::uintptr_t site;
     bool writes;
@@ -35,7 +35,8 @@ class PlainAccesses final {
  private:
   /// Eight bytes of some PE's memory.
   struct Word {
-    int pe, segment;
+    int pe;
+    std::uint32_t segment;  // its key
     std::uint64_t index;
     auto operator<=>(const Word&) const = default;
   };

@@ -62,7 +62,13 @@ class Analysis final {
         moments.emplace_back(logs_[pe].events[i].end_ns, true, static_cast<int>(pe), i);
       }
     std::sort(moments.begin(), moments.end());
-    for (const auto& [ns, is_end, pe, i] : moments) is_end ? end(pe, i) : begin(pe, i);
+    // What a PE with too much to note did after the last of its notes may be what orders the others' later accesses.
+    std::uint64_t known_until = UINT64_MAX;
+    for (const RaceLog& log : logs_) known_until = std::min(known_until, log.complete_until_ns);
+    for (const auto& [ns, is_end, pe, i] : moments) {
+      if (ns >= known_until) break;
+      is_end ? end(pe, i) : begin(pe, i);
+    }
     return races_;
   }
 
@@ -139,7 +145,10 @@ class Analysis final {
   void report(const RaceAccess& first, const RaceAccess& second, const Word& word) {
     const RaceEvent& a = event(first.pe, first.event);
     const RaceEvent& b = event(second.pe, second.event);
-    const auto place = [&](const RaceAccess& who, const RaceEvent& one) { return logs_[static_cast<std::size_t>(who.pe)].sites[one.site] ^ one.name; };
+    const auto place = [&](const RaceAccess& who, const RaceEvent& one) {
+      const RaceLog& log = logs_[static_cast<std::size_t>(who.pe)];
+      return std::pair(log.places[one.site], log.names[one.name]);
+    };
     if (!told_.insert({place(first, a), place(second, b)}).second) return;
     races_.push_back({first, second, word.pe, word.segment, word.index * 8});
   }
@@ -239,7 +248,8 @@ class Analysis final {
   std::unordered_map<Word, std::vector<Access>, WordHash> memory_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Clock> locks_;
   std::map<std::pair<std::vector<std::int32_t>, std::uint32_t>, Clock> meetings_;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> told_;
+  using Place = std::pair<std::uint64_t, std::string>;  // in the program, and the call there
+  std::set<std::pair<Place, Place>> told_;
   std::vector<Race> races_;
 };
 

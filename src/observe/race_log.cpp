@@ -15,6 +15,7 @@ namespace shoal {
 namespace {
 
 constexpr int kDeepest = 8;
+constexpr std::int32_t kPair = -1;  // before two PEs that meet by themselves: not the meetings of a team of these two
 thread_local constinit std::uint64_t began[kDeepest] = {};  // of the calls that this thread is in
 thread_local constinit int depth = 0;
 
@@ -45,8 +46,8 @@ bool may_be_late(const Call& call) noexcept {
 
 /// Whether everything that this PE has put before is complete after it.
 bool is_quiet(const Call& call) noexcept {
-  return call.kind == CallKind::quiet || call.kind == CallKind::unlock || names(call.name, "barrier") || names(call.name, "free") ||
-         names(call.name, "realloc") || names(call.name, "sem_post") || names(call.name, "sync_pe");
+  return call.kind == CallKind::quiet || call.kind == CallKind::unlock || call.kind == CallKind::memory || names(call.name, "barrier") ||
+         names(call.name, "sem_post") || names(call.name, "sync_pe");
 }
 
 class Writer {
@@ -102,9 +103,11 @@ std::string RaceLog::pack() const {
   out.add(static_cast<std::uint64_t>(names.size()));
   for (const std::string& name : names) out.list(std::vector<char>(name.begin(), name.end()));
   out.list(sites);
+  out.list(places);
   out.add(static_cast<std::uint64_t>(groups.size()));
   for (const auto& group : groups) out.list(group);
   out.add(dropped);
+  out.add(complete_until_ns);
   return std::move(out.text_);
 }
 
@@ -117,12 +120,14 @@ RaceLog RaceLog::unpack(const std::string& bytes) {
     log.names.emplace_back(name.begin(), name.end());
   }
   log.sites = in.list<std::uint64_t>();
+  log.places = in.list<std::uint64_t>();
   for (auto left = in.take<std::uint64_t>(); left > 0; --left) log.groups.push_back(in.list<std::int32_t>());
   log.dropped = in.take<std::uint64_t>();
+  log.complete_until_ns = in.take<std::uint64_t>();
   const auto bad = [&](const RaceEvent& event) {
     return event.name >= log.names.size() || event.site >= log.sites.size() || (event.group != UINT32_MAX && event.group >= log.groups.size());
   };
-  if (std::any_of(log.events.begin(), log.events.end(), bad)) throw Error(Code::peer, "a PE's notes on races make no sense");
+  if (log.places.size() != log.sites.size() || std::any_of(log.events.begin(), log.events.end(), bad)) throw Error(Code::peer, "a PE's notes on races make no sense");
   return log;
 }
 
@@ -135,11 +140,10 @@ std::uint32_t RaceRecorder::number_of(std::map<Key, std::uint32_t>& numbers, std
 
 RaceRange RaceRecorder::range_of(const void* address, std::size_t bytes, std::size_t block, std::ptrdiff_t stride) const noexcept {
   const auto where = reinterpret_cast<std::uintptr_t>(address);
-  int index = -1;
-  const Segment* segment = address == nullptr || bytes == 0 ? nullptr : domain_.segments->find(where, 1, &index);
+  const Segment* segment = address == nullptr || bytes == 0 ? nullptr : domain_.segments->find(where, 1);
   if (segment == nullptr) return {};
   const auto most = std::min<std::size_t>(bytes, UINT32_MAX);
-  return {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(most), where - segment->base, static_cast<std::uint32_t>(block),
+  return {segment->key, static_cast<std::uint32_t>(most), where - segment->base, static_cast<std::uint32_t>(block),
           static_cast<std::int32_t>(stride)};
 }
 
@@ -173,21 +177,35 @@ void RaceRecorder::take_accesses() {
     event.kind = static_cast<std::uint8_t>(CallKind::access);
     event.writes = range.writes;
     event.pe = range.pe;
-    event.remote = {static_cast<std::uint32_t>(range.segment),
-                    static_cast<std::uint32_t>(std::min<std::uint64_t>(range.bytes, UINT32_MAX)), range.offset, 0, 0};
+    event.remote = {range.segment, static_cast<std::uint32_t>(std::min<std::uint64_t>(range.bytes, UINT32_MAX)),
+                    range.offset, 0, 0};
     event.group = UINT32_MAX;
     add(event, range.writes ? "a store" : "a load", range.site);
   }
 }
 
+/// Whether it is one more look at what the last call looked at: then one of them, that lasts until now, tells as much.
+bool RaceRecorder::looks_again(const RaceEvent& event) const noexcept {
+  if (log_.events.empty()) return false;
+  const RaceEvent& last = log_.events.back();
+  const auto kind = static_cast<CallKind>(event.kind);
+  const bool looks = kind == CallKind::test || (kind == CallKind::atomic && event.writes == 0);
+  return looks && last.kind == event.kind && last.writes == event.writes && last.name == event.name &&
+         last.site == event.site && last.pe == event.pe && last.remote == event.remote && last.local == event.local;
+}
+
 void RaceRecorder::add(RaceEvent& event, const std::string& name, std::uint64_t site) {
-  if (log_.events.size() >= kMostEvents) {
-    ++log_.dropped;
-    return;
-  }
   event.name = number_of(name_numbers_, log_.names, name);
   event.site = number_of(site_numbers_, log_.sites, site);
-  log_.events.push_back(event);
+  if (log_.places.size() < log_.sites.size()) log_.places.push_back(number_of_code(site));
+  if (looks_again(event)) {
+    log_.events.back().end_ns = event.end_ns;
+  } else if (log_.events.size() < kMostEvents) {
+    log_.events.push_back(event);
+  } else {
+    ++log_.dropped;
+    log_.complete_until_ns = std::min(log_.complete_until_ns, event.begin_ns);
+  }
 }
 
 void RaceRecorder::end(const Call& call) noexcept {
@@ -206,13 +224,18 @@ void RaceRecorder::end(const Call& call) noexcept {
   event.remote = range_of(call.remote, call.bytes, call.block, call.remote_stride);
   event.local = range_of(call.local, call.bytes, call.block, call.local_stride);
   event.group = UINT32_MAX;
+  const auto meets = [&](const std::vector<std::int32_t>& members) {
+    event.group = number_of(group_numbers_, log_.groups, members);
+    met_.resize(log_.groups.size());
+    event.meeting = met_[event.group]++;
+  };
+  if (call.kind == CallKind::meeting && call.collective == nullptr)
+    meets({kPair, std::min(call.pe, domain_.me), std::max(call.pe, domain_.me)});
   if (call.collective != nullptr) {
     const Collective& what = *call.collective;
     std::vector<std::int32_t> members;
     for (int member = 0; member < what.group->size(); ++member) members.push_back(what.group->world_pe(member));
-    event.group = number_of(group_numbers_, log_.groups, members);
-    met_.resize(log_.groups.size());
-    event.meeting = met_[event.group]++;
+    meets(members);
     event.pe = domain_.me;
     if (call.kind == CallKind::collective) {  // as far as this PE is concerned, it reads its source and writes its dest
       event.local = range_of(what.source, what.source_bytes, 0, 0);

@@ -16,10 +16,11 @@ namespace shoal {
 
 /// A range of symmetric memory by names that are equal on all PEs; bytes 0: none.
 struct RaceRange {
-  std::uint32_t segment = 0, bytes = 0;
+  std::uint32_t segment = 0, bytes = 0;  ///< the segment's key
   std::uint64_t offset = 0;
   std::uint32_t block = 0;      ///< strided: blocks of so many bytes, else 0
   std::int32_t stride = 0;      ///< from start to start
+  bool operator==(const RaceRange&) const = default;
 };
 
 struct RaceEvent {
@@ -38,8 +39,10 @@ struct RaceLog {
   std::vector<RaceEvent> events;
   std::vector<std::string> names;
   std::vector<std::uint64_t> sites;             ///< addresses of code, of this PE's process
+  std::vector<std::uint64_t> places;            ///< of these, by numbers that are equal on all PEs
   std::vector<std::vector<std::int32_t>> groups;  ///< members' world PEs
   std::uint64_t dropped = 0;                    ///< calls that there was no room for
+  std::uint64_t complete_until_ns = UINT64_MAX; ///< when the first of them began
 
   std::string pack() const;
   /// @throws Error{peer} for what is none
@@ -65,6 +68,7 @@ class RaceRecorder final : public Observer {
   static std::uint32_t number_of(std::map<Key, std::uint32_t>& numbers, std::vector<Key>& list, const Key& key);
 
   void add(RaceEvent& event, const std::string& name, std::uint64_t site);
+  bool looks_again(const RaceEvent& event) const noexcept;
   void take_accesses();
 
   const Domain& domain_;

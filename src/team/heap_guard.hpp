@@ -26,15 +26,12 @@ class HeapGuard final : public Blocks {
   /// The block at `start` was handed out; kBytes behind it are its guard.
   void allocated(char* start, std::size_t bytes) noexcept;
   void freed(char* start) noexcept;
-  /// What is wrong with the guard of some block, in words, or nothing. Looks at kLooked blocks, going round where there
-  /// are more.
-  std::optional<std::string> damage() const;
-  /// The same for the block at `start`.
-  std::optional<std::string> damage(const void* start) const;
-  static constexpr std::size_t kLooked = 1024;
+  static constexpr std::size_t kLooked = 1024;  ///< blocks that damage() looks at, going round where there are more
 
   Block around(std::uintptr_t address) const noexcept override;
   std::string explain(std::uintptr_t address, std::size_t bytes) const override;
+  std::optional<std::string> damage() const override;
+  std::optional<std::string> damage(const void* start) const override;
 
  private:
   using Live = std::map<std::uintptr_t, std::size_t>;

@@ -45,6 +45,7 @@ void* SymmetricHeap::allocate(Group& group, std::size_t bytes, std::size_t align
   const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes});
   if (bytes == 0) return nullptr;
   void* block = take(bytes, alignment);
+  group.world().quiet();  // as a barrier does
   group.sync(call);
   return block;
 }
@@ -55,6 +56,7 @@ void* SymmetricHeap::allocate_zeroed(Group& group, std::size_t count, std::size_
   std::size_t bytes;
   void* block = __builtin_mul_overflow(count, size, &bytes) ? nullptr : take(bytes, 0);
   if (block != nullptr) std::memset(block, 0, bytes);
+  group.world().quiet();
   group.sync(call);
   return block;
 }

@@ -77,7 +77,7 @@ static void test_message_passing(void) {
   CHECK(data != NULL && flag != NULL && free_again != NULL);
   for (uint64_t k = 1; k <= (uint64_t)iterations; ++k) {
     for (int i = 0; i < kData; ++i) block[i] = nbi_block[i] = k * 100 + (uint64_t)i;
-    switch (k % 6) {
+    switch (k % 9) {
       case 0:
         shmem_uint64_put(data, block, kData, right);
         shmem_fence();
@@ -104,10 +104,26 @@ static void test_message_passing(void) {
         shmem_ctx_quiet(ctx);
         shmem_uint64_p(flag, k, right);
         break;
-      default:
+      case 5:
         for (int i = 0; i < kData; ++i) shmem_uint64_atomic_set(&data[i], block[i], right);
         shmem_fence();
         shmem_uint64_atomic_add(flag, 1, right);
+        break;
+      case 6:
+        shmem_uint64_put(data, block, kData, right);
+        shmem_fence();
+        CHECK_EQ(shmem_uint64_atomic_fetch_add(flag, 1, right), k - 1);
+        break;
+      case 7:
+        shmem_uint64_put_nbi(data, nbi_block, kData, right);
+        shmem_fence();
+        CHECK_EQ(shmem_uint64_atomic_compare_swap(flag, k - 1, k, right), k - 1);
+        shmem_quiet();
+        break;
+      default:
+        shmem_ctx_uint64_put(ctx, data, block, kData, right);
+        shmem_ctx_fence(ctx);
+        CHECK_EQ(shmem_ctx_uint64_atomic_swap(ctx, flag, k, right), k - 1);
     }
     if (k % 3 == 0) shmem_uint64_wait_until(flag, SHMEM_CMP_EQ, k);
     else if (k % 3 == 1) while (!shmem_uint64_test(flag, SHMEM_CMP_EQ, k)) usleep(0);
@@ -216,6 +232,27 @@ static void test_barrier_completes(void) {
 }
 
 /// Calls that have nothing to do are allowed: no operation pending, an empty list, the invalid context.
+/// Who allocates meets all others as in a barrier: what was put before is there.
+static void test_allocation_completes(void) {
+  section("allocation completes puts");
+  uint64_t *word = shmem_calloc(3, sizeof *word);
+  CHECK(word != NULL);
+  for (uint64_t k = 1; k <= (uint64_t)iterations / 10; ++k) {
+    void *objects[3];
+    shmem_uint64_p(&word[0], k, right);
+    objects[0] = shmem_malloc(64);
+    CHECK_EQ(word[0], k);
+    shmem_uint64_put_nbi(&word[1], &k, 1, right);
+    objects[1] = shmem_calloc(8, 8);
+    CHECK_EQ(word[1], k);
+    shmem_uint64_atomic_set(&word[2], k, right);
+    objects[2] = shmem_align(128, 64);
+    CHECK_EQ(word[2], k);
+    for (int i = 0; i < 3; ++i) shmem_free(objects[i]);
+  }
+  shmem_free(word);
+}
+
 static void test_nothing_to_do(void) {
   section("fence, quiet and pe_quiet with nothing to do");
   shmem_fence();
@@ -251,6 +288,7 @@ int main(void) {
   test_causality();
   test_local_stores();
   test_barrier_completes();
+  test_allocation_completes();
   shmem_ctx_destroy(ctx);
   return test_end();
 }

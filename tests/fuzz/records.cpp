@@ -39,7 +39,7 @@ void race_log(std::string_view input) {
 std::vector<std::string> race_log_seeds() {
   RaceLog log;
   log.names = {"shmem_putmem", "shmem_barrier_all"};
-  log.sites = {0x1234};
+  log.sites = log.places = {0x1234};
   log.groups = {{0, 1}};
   RaceEvent put{};
   put.begin_ns = 10;

@@ -3,6 +3,7 @@
 // ends with a comment naming it, "wrong"; the test looks for its number. A case that comes back gives status 98.
 #include <pthread.h>
 #include <shmem.h>
+#include <shmemx.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 static int me, npes;
 static long word, source[64], dest[64], lock;
-static long psync[SHMEM_COLLECT_SYNC_SIZE];
+static long psync[SHMEM_COLLECT_SYNC_SIZE], other_psync[SHMEM_COLLECT_SYNC_SIZE];
 static long work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 static long *heap;
 
@@ -105,6 +106,15 @@ static void overrun_freed(void) {
   shmem_free(p); // wrong
 }
 
+static void overrun_team_heap(void) {
+  shmemx_heap_t extra;
+  const shmemx_heap_attr_t attributes = {.size = 1 << 16, .team = SHMEM_TEAM_WORLD};
+  if (shmemx_heap_create(&attributes, &extra) != 0) exit(96);
+  char *p = shmemx_heap_malloc(extra, 100);
+  if (me == 1) p[103] = 1;
+  shmem_barrier_all(); // wrong
+}
+
 /* ---- the same once many right calls have been made: what they showed to be good is good no longer ---- */
 static long *used_block(void) {
   long *p = shmem_calloc(8, sizeof *p);
@@ -175,6 +185,11 @@ static void psync_again_reduce(void) {
   shmem_long_sum_to_all(dest, source, 1, 0, 0, npes, work, psync);
   shmem_long_max_to_all(dest, source, 1, 0, 0, npes, work, psync); // wrong
 }
+static void psync_third(void) {
+  shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, psync);
+  shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, other_psync);
+  shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, other_psync); // wrong
+}
 static void psync_unset(void) {
   psync[1] = 17;
   shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, psync); // wrong
@@ -224,6 +239,7 @@ static void right(void) {
   shmem_barrier_all();
   shmem_broadcast64(dest, source, 4, 1, 0, 0, npes, psync);
   shmem_barrier_all();
+  for (int i = 0; i < 4; ++i) shmem_long_sum_to_all(dest, source, 1, 0, 0, npes, work, i % 2 == 0 ? psync : other_psync);
   for (int i = 0; i < 3; ++i) shmem_sync(0, 0, npes, psync);
   shmem_set_lock(&lock);
   shmem_clear_lock(&lock);
@@ -242,8 +258,8 @@ static const struct {
     CASE(malloc_sizes), CASE(malloc_calls), CASE(free_other), CASE(operations), CASE(types), CASE(counts), CASE(roots),
     CASE(addresses), CASE(team), CASE(never), CASE(locks), CASE(freed_put), CASE(freed_source), CASE(never_allocated), CASE(past_block),
     CASE(past_block_get), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
-    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(overlap_put), CASE(overlap_reduce),
-    CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_unset), CASE(thread),
+    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(overrun_team_heap), CASE(overlap_put), CASE(overlap_reduce),
+    CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_unset), CASE(thread),
     {"serialized", serialized, SHMEM_THREAD_SERIALIZED}, CASE(right)};
 
 int main(int argc, char **argv) {

@@ -2,6 +2,7 @@
 // Programs whose accesses nothing orders, and programs that order them: `race_programs CASE` on 3 PEs, for race_test.py. What races
 // stands on lines that end with "// race".
 #include <shmem.h>
+#include <shmemx.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,11 +109,58 @@ static void apart(void) {
   shmem_barrier_all();
 }
 
+static void met_by_two(void) {
+  if (me == 0) shmem_long_put(data, source, 8, 1);
+  if (me < 2) shmemx_sync_pe(1 - me);
+  if (me == 1) shmem_long_get(got, data, 8, 1);
+  shmem_barrier_all();
+}
+static void context_destroyed(void) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(0, &ctx);
+  if (me == 0) shmem_ctx_long_put(ctx, data, source, 8, 1);
+  shmem_ctx_destroy(ctx);
+  shmem_sync_all();
+  if (me == 2) shmem_long_get(got, data, 8, 1);
+  shmem_barrier_all();
+}
+static void allocated(void) {
+  if (me == 0) shmem_long_put(data, source, 8, 1);
+  shmem_malloc(64);
+  if (me == 2) shmem_long_get(got, data, 8, 1);
+  shmem_barrier_all();
+}
+/// PE 0 has more to note than it can: what it did after that is not known to order anything.
+static void endless(void) {
+  if (me == 0) {
+    shmem_long_put(data, source, 8, 1);
+    for (int i = 0; i < 450000; ++i) shmem_long_p(&data[4], i, i % 2 == 0 ? 0 : 2);
+  }
+  shmem_barrier_all();
+  if (me == 1) shmem_long_put(data, source, 8, 1);
+  shmem_barrier_all();
+}
+/// The pair's heap has a number in the table of its members that the whole job's has in PE 2's.
+static void heaps(void) {
+  shmem_team_t pair;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &pair);
+  shmemx_heap_t heaps[2];
+  shmemx_heap_attr_t attributes = {.size = 4096, .team = pair};
+  if (me < 2) shmemx_heap_create(&attributes, &heaps[0]);
+  attributes.team = SHMEM_TEAM_WORLD;
+  shmemx_heap_create(&attributes, &heaps[1]);
+  long *of_pair = me < 2 ? shmemx_heap_malloc(heaps[0], 64) : NULL, *of_all = shmemx_heap_malloc(heaps[1], 64);
+  if (me == 1) shmem_long_p(of_pair, 1, 0);
+  if (me == 2) shmem_long_p(of_all, 1, 0);
+  shmem_barrier_all();
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
 } cases[] = {{"put_put", put_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"sync_only", sync_only}, {"other_team", other_team},
-             {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart}};
+             {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
+             {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"endless", endless}, {"heaps", heaps}};
 
 static void last_words(void) { puts("exit handler ran"); }
 

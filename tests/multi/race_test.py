@@ -33,7 +33,7 @@ PLAIN_CASES = {
     "set_get": (1, WRITES.format(1, "a store"), READS.format(2, "shmem_getmem")),
 }
 PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced"]
-RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart"]
+RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "heaps"]
 
 
 def run(arguments, **variables):
@@ -93,6 +93,11 @@ class Race(unittest.TestCase):
 
     def test_ordered_accesses_raise_no_alarm(self):
         self.check_right(PROGRAM, RIGHT)
+
+    def test_what_a_pe_with_too_many_calls_ordered_raises_no_alarm(self):
+        found = run([PROGRAM, "endless"])
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertRegex(found.stderr, r"^shoal: race: the last \d+ calls and accesses of PE 0 were not looked at, nor what other PEs did meanwhile: only 400000 are kept\n$")
 
     def check_right(self, program, cases):
         for case in cases:

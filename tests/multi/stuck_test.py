@@ -90,6 +90,11 @@ class Stuck(unittest.TestCase):
                 self.line_of(process, rf"^shoalrun: the job cannot go on, it seems: .*{pattern}")
                 self.assertIsNone(process.poll())
 
+    def test_it_says_so_once(self):
+        run = subprocess.run([SHOALRUN, "--timeout", "6", "-n", "2", PROGRAM, "pair"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, env=environment(), timeout=DEADLINE)
+        self.assertEqual((run.returncode, run.stderr.count("the job cannot go on")), (3, 1), run.stderr)
+
     def test_it_says_nothing_of_a_job_that_may_go_on(self):
         run = subprocess.run([SHOALRUN, "--timeout", "3.5", "-n", "3", PROGRAM, "absent"], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, env=environment(), timeout=DEADLINE)
@@ -162,6 +167,13 @@ class Stuck(unittest.TestCase):
         nodes = ",".join(["0"] * (pes - 1) + ["1"])
         return [self.start(case, n, "--nnodes", "2", "--node-rank", str(rank), "--rdzv", address, "--secret-file", secret,
                            *(options if rank == 0 else ()), SHOAL_FAKE_NODES=nodes) for rank, n in ((0, pes - 1), (1, 1))]
+
+    def test_top_accuses_nobody_of_another_machine(self):
+        first, _ = self.start_on_two("absent", 3)  # PE 2 computes there; nothing tells that here
+        waits = lambda pe: pe["phase"] == "waiting" and pe["seconds"] > 0.5
+        found = self.look(first.pid, lambda job: waits(job["pes"][0]) and waits(job["pes"][1]))
+        self.assertEqual((found["pes"][2]["phase"], found["verdicts"]), ("unknown", []))
+        self.assertRegex(self.top("--once", first.pid).stdout, r"(?m)^PE 2: on another machine$")
 
     def test_the_table_says_why_across_launchers(self):
         for case in ("absent", "holder", "collectives", "value"):

@@ -4,6 +4,7 @@
 #include <shmem.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static long word, counter, fetched, data[1024];
 
@@ -13,6 +14,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 100; ++i) shmem_long_p(&word, i, (me + 1) % n);
   for (int i = 0; i < 10; ++i) shmem_long_put(data, data, 1024, (me + 1) % n);
   shmem_long_atomic_add(&counter, 1, 0);
+  if (argc > 1 && strcmp(argv[1], "chdir") == 0 && chdir("/") != 0) return 1;
   if (argc > 1 && strcmp(argv[1], "nbi") == 0) {
     shmem_long_atomic_fetch_nbi(&fetched, &counter, (me + 1) % n);
     shmem_long_atomic_compare_swap_nbi(&fetched, &counter, -1, 0, (me + 1) % n);

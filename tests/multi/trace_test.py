@@ -65,6 +65,13 @@ class Traced(unittest.TestCase):
         self.assertEqual(len([e for e in events[1] if e["name"] == "shmem_long_p"]), 100)
         self.assertTrue(any(e["name"] == "shmem_long_wait_until" and e["args"].get("unfinished") for e in events[0]), events[0][-3:])
 
+    def test_a_program_without_launcher_that_changes_its_folder_leaves_its_trace_where_it_began(self):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
+        environment.update(SHOAL_TRACE="t.json", SHOAL_PROFILE="p.html")
+        run = subprocess.run([PROGRAM, "chdir"], cwd=self.folder, text=True, timeout=DEADLINE, env=environment, stderr=subprocess.PIPE)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["p.html", "t.json"])
+
     def test_a_profile_counts_calls_and_bytes(self):
         run = self.run_job(SHOAL_PROFILE="p.html")
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -101,7 +108,7 @@ class Traced(unittest.TestCase):
     def test_a_full_disk_is_refused_by_init(self):
         run = self.on_a_small_disk(100)
         self.assertEqual(run.returncode, 1, run.stderr)
-        self.assertRegex(run.stderr, r'PE \d: shmem_init: SHOAL_TRACE="t.json" is not valid: .*t.json.pe-\d: No space left on device')
+        self.assertRegex(run.stderr, r'PE \d: shmem_init: SHOAL_TRACE="/\S*t.json" is not valid: .*t.json.pe-\d: No space left on device')
         self.assertNotIn("Bus error", run.stderr)
 
     def test_a_disk_that_fills_up_is_told_at_the_end(self):

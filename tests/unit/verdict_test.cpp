@@ -158,6 +158,25 @@ TEST(Verdict, AStandstillIsOneOnlyForThoseWhoLookedAgain) {
   EXPECT_TRUE(look(99, 33).empty());
 }
 
+TEST(Verdict, WhoHasJustLeftMayHaveBeenInTheMeetingThatOthersAreStillSeenIn) {
+  StandstillWatch watch;
+  std::vector<PeState> pes{meeting("shmem_barrier_all", 1, 2), meeting("shmem_barrier_all", 1, 2)};
+  const auto look = [&](std::uint64_t polls) {
+    pes[0].status.polls = pes[1].status.polls = polls;
+    return watch.look(pes, kNow, 1, true);
+  };
+  EXPECT_TRUE(look(10).empty());
+  EXPECT_TRUE(look(20).empty());
+  pes[1] = {{Phase::leaving, 9'000'000'000, 1, "shmem_finalize", "..."}};
+  EXPECT_TRUE(look(30).empty());
+  ASSERT_EQ(look(40).size(), 1u);
+  pes[1].ended = "exited with status 0";
+  EXPECT_TRUE(look(50).empty());
+  const auto text = all(look(60));
+  EXPECT_EQ(text, "PE 1 can no longer enter the shmem_barrier_all that PE 0 waits in: it exited with status 0\n");
+  EXPECT_EQ(all(look(70)), text);  // the same again, whenever it is asked
+}
+
 TEST(Verdict, PesAreListedShortly) {
   EXPECT_EQ(list_pes({3}), "PE 3");
   EXPECT_EQ(list_pes({0, 1}), "PEs 0 and 1");

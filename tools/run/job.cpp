@@ -174,6 +174,7 @@ void Job::start(int pe, Wiring wiring) {
   wiring.out = out.get();
   wiring.err = err.get();
   one.pid = spawner_->start(pe, number(pe), wiring);
+  expect_here(*status_page_.record(number(pe)), one.pid);
   ++running_;
   if (settings_.verbose)
     say(strf("PE %d is process %d%s", number(pe), static_cast<int>(one.pid),

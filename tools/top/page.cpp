@@ -97,8 +97,9 @@ std::vector<PeView> Page::read(std::uint64_t now) const {
     PeView view;
     view.state.status = read_status(records_[pe]);
     const Status& status = view.state.status;
-    if (status.pid != 0 && !exists(status.pid)) view.state.ended = "its process has ended";
-    if (status.pid != 0) view.state.stopped = how_stopped(status.pid);
+    view.state.known = status.pid != 0;
+    if (view.state.known && !exists(status.pid)) view.state.ended = "its process has ended";
+    if (view.state.known) view.state.stopped = how_stopped(status.pid);
     const bool waits = status.phase == Phase::waiting;
     view.waits = load(counters.waits) + (waits ? 1 : 0);
     view.waited_ns = load(counters.waited_ns) + (waits && now > status.since_ns ? now - status.since_ns : 0);

@@ -17,6 +17,7 @@ std::vector<std::string> verdicts_of(const Look& look) {
 }
 
 std::string doing(const PeView& pe, std::uint64_t now) {
+  if (!pe.state.known) return "on another machine";
   const std::string text =
       describe(pe.state.status, now) + (pe.state.stopped.empty() ? "" : " (" + pe.state.stopped + ")");
   return pe.state.ended.empty() || pe.state.status.phase == Phase::left ? text : pe.state.ended;
@@ -93,7 +94,8 @@ std::string as_json(const Look& look) {
     text += strf(
         "%s\n  {\"pe\": %zu, \"pid\": %d, \"phase\": \"%s\", \"ended\": %s, \"call\": %s, \"arguments\": %s, "
         "\"seconds\": %.3f, ",
-        i == 0 ? "" : ",", i, status.pid, phase_name(status.phase), pe.state.ended.empty() ? "false" : "true",
+        i == 0 ? "" : ",", i, status.pid,
+        pe.state.known ? phase_name(status.phase) : "unknown", pe.state.ended.empty() ? "false" : "true",
         json_string(status.call).c_str(), json_string(status.detail).c_str(), seconds);
     text += strf("\"waits\": %llu, \"waited_seconds\": %.6f, \"heap_bytes\": %llu, \"heap_used\": %llu, ",
                  static_cast<unsigned long long>(pe.waits), static_cast<double>(pe.waited_ns) * 1e-9,

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/copy.hpp"
+#include "base/library_thread.hpp"
 #include "base/quiet_signals.hpp"
 
 namespace shoal {
@@ -71,6 +72,7 @@ void CopyEngine::submit(device::CoreState& core, const Transfer& transfer) {
 }
 
 void CopyEngine::work() {
+  in_library_thread = true;
   std::unique_lock lock(mutex_);
   for (;;) {
     if (tasks_.empty()) {

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/fence.hpp"
 #include "base/futex.hpp"
+#include "base/library_thread.hpp"
 #include "base/quiet_signals.hpp"
 #include "device/cpu/kernel_name.hpp"
 
@@ -159,6 +160,7 @@ void CoreThread::start(RunningLaunch& running) noexcept {
 }
 
 void CoreThread::work() noexcept {
+  in_library_thread = true;
   const AlternateStack stack;
   int spins = kIdleSpins, idle = 0;
   while (!ends_.load(std::memory_order_relaxed)) {

@@ -5,6 +5,7 @@
 
 #include "base/copy.hpp"
 #include "base/futex.hpp"
+#include "base/library_thread.hpp"
 #include "base/quiet_signals.hpp"
 
 namespace shoal {
@@ -154,6 +155,7 @@ void CpuStream::synchronize() noexcept {
 }
 
 void CpuStream::work() noexcept {
+  in_library_thread = true;
   int idle = 0;
   while (!ends_.load(std::memory_order_relaxed)) {
     if (run_one()) {
