@@ -12,10 +12,21 @@ namespace shoal {
 namespace {
 
 using Clock = std::vector<std::uint32_t>;
+/// What is kept of clocks, of which there may be millions: the components that are not 0, in order.
+using Kept = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
-void join(Clock& to, const Clock& from) {
-  if (to.empty()) to.resize(from.size());
-  for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
+void join(Clock& to, const Kept& from) {
+  for (const auto& [component, epoch] : from) to[component] = std::max(to[component], epoch);
+}
+void join(Kept& to, const Clock& from) {
+  Kept joined;
+  auto old = to.begin();
+  for (std::uint32_t component = 0; component < from.size(); ++component) {
+    std::uint32_t epoch = from[component];
+    if (old != to.end() && old->first == component) epoch = std::max(epoch, (old++)->second);
+    if (epoch != 0) joined.emplace_back(component, epoch);
+  }
+  to = std::move(joined);
 }
 
 /// Eight bytes of some PE's memory.
@@ -104,8 +115,8 @@ class Analysis final {
       }
   }
 
-  void release(int pe, Clock& to, const Clock& what) {
-    join(to, what);
+  void release(int pe, Kept& to) {
+    join(to, clock(pe));
     ++clock(pe)[static_cast<std::size_t>(pe)];
   }
 
@@ -178,13 +189,15 @@ class Analysis final {
       case CallKind::wait:
       case CallKind::test:
       case CallKind::lock: return;
-      case CallKind::unlock: return release(pe, locks_[{one.local.segment, one.local.offset}], clock(pe));
+      case CallKind::unlock: return release(pe, locks_[{one.local.segment, one.local.offset}]);
       case CallKind::collective:
         own_access(pe, i, pe, one.local, false);
         own_access(pe, i, pe, one.remote, true);
         [[fallthrough]];
       case CallKind::meeting:
-      case CallKind::memory: return release(pe, meeting_of(pe, one), clock(pe));
+      case CallKind::memory:
+        if (one.group != UINT32_MAX) release(pe, meetings_[meeting_of(pe, one)].clock);
+        return;
     }
   }
 
@@ -214,7 +227,7 @@ class Analysis final {
     const RaceEvent& one = event(pe, i);
     const auto acquire = [&](int target, const RaceRange& range) {
       each_word(target, range, [&](const Word& word, std::uint8_t) {
-        if (const auto found = synchronizes_.find(word); found != synchronizes_.end() && !found->second.empty()) join(clock(pe), found->second);
+        if (const auto found = synchronizes_.find(word); found != synchronizes_.end()) join(clock(pe), found->second);
       });
     };
     switch (kind(one)) {
@@ -223,31 +236,40 @@ class Analysis final {
       case CallKind::atomic:
         if (valid(one.pe) && one.starts_late == 0) acquire(one.pe, one.remote);
         return;
-      case CallKind::lock: {
-        const Clock& held = locks_[{one.local.segment, one.local.offset}];
-        if (!held.empty()) join(clock(pe), held);
-        return;
-      }
+      case CallKind::lock: return join(clock(pe), locks_[{one.local.segment, one.local.offset}]);
       case CallKind::collective:
       case CallKind::meeting:
-      case CallKind::memory: return join(clock(pe), meeting_of(pe, one));
+      case CallKind::memory: return leave_meeting(pe, one);
       default: return;
     }
   }
 
-  Clock& meeting_of(int pe, const RaceEvent& one) {
-    if (one.group == UINT32_MAX) return clock(pe);
-    return meetings_[{logs_[static_cast<std::size_t>(pe)].groups[one.group], one.meeting}];
+  /// The members, and how often they have met before.
+  using MeetingId = std::pair<std::vector<std::int32_t>, std::uint32_t>;
+  struct Meeting {
+    Kept clock;
+    std::size_t left = 0;  // members that have gone on
+  };
+  MeetingId meeting_of(int pe, const RaceEvent& one) const {
+    return {logs_[static_cast<std::size_t>(pe)].groups[one.group], one.meeting};
+  }
+  void leave_meeting(int pe, const RaceEvent& one) {
+    if (one.group == UINT32_MAX) return;
+    const auto found = meetings_.find(meeting_of(pe, one));
+    if (found == meetings_.end()) return;
+    join(clock(pe), found->second.clock);
+    const auto members = std::count_if(found->first.first.begin(), found->first.first.end(), [](auto member) { return member >= 0; });
+    if (++found->second.left == static_cast<std::size_t>(members)) meetings_.erase(found);
   }
 
   const std::vector<RaceLog>& logs_;
   const std::size_t n_;
   std::vector<Clock> clocks_;
   Clock given_, fenced_;  // by component: how much is under way, and how much of it before the last fence
-  std::unordered_map<Word, Clock, WordHash> synchronizes_;
+  std::unordered_map<Word, Kept, WordHash> synchronizes_;
   std::unordered_map<Word, std::vector<Access>, WordHash> memory_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Clock> locks_;
-  std::map<std::pair<std::vector<std::int32_t>, std::uint32_t>, Clock> meetings_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> locks_;
+  std::map<MeetingId, Meeting> meetings_;
   using Place = std::pair<std::uint64_t, std::string>;  // in the program, and the call there
   std::set<std::pair<Place, Place>> told_;
   std::vector<Race> races_;
