@@ -16,6 +16,10 @@ static void put_put(void) {
   if (me < 2) shmem_long_put(data, source, 8, 2); // race
   shmem_barrier_all();
 }
+static void all_put(void) {
+  shmem_long_put(data, source, 8, 2); // race
+  shmem_barrier_all();
+}
 static void put_get(void) {
   if (me == 0) shmem_long_p(&data[3], 1, 2); // race
   if (me == 1) shmem_long_get(got, data, 8, 2); // race
@@ -158,7 +162,7 @@ static void heaps(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"put_put", put_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"sync_only", sync_only}, {"other_team", other_team},
+} cases[] = {{"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
              {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"endless", endless}, {"heaps", heaps}};
 

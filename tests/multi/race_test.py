@@ -18,6 +18,7 @@ WRITES, READS = r"PE {0} writes it by {1} at (\S+:\d+|\S+).*", r"PE {0} reads it
 # case -> whose memory, and the two accesses, in either order
 CASES = {
     "put_put": (2, WRITES.format(0, "shmem_long_put"), WRITES.format(1, "shmem_long_put")),
+    "all_put": (2, WRITES.format(r"\d", "shmem_long_put"), WRITES.format(r"\d", "shmem_long_put")),
     "put_get": (2, WRITES.format(0, "shmem_long_p"), READS.format(1, "shmem_long_get")),
     "no_fence": (1, WRITES.format(0, "shmem_long_put"), READS.format(1, "shmem_long_get")),
     "sync_only": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
