@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -108,6 +109,7 @@ void leave_a_dying_holder() {
   const HostPort at{strf("unix:leave-%d", static_cast<int>(::getpid()))};
   UniqueFd listener = listen_at(at);
   if (::fork() == 0) {
+    ::alarm(30);
     RendezvousServer server(std::move(listener), {.kind = RendezvousServer::Kind::pes, .members = 2});
     Uplink::Setup setup{.at = at};
     setup.join.members = 2;
