@@ -185,10 +185,7 @@ Connection& SocketTransport::add(int pe, std::unique_ptr<Stream> stream) {
   opened_list_[static_cast<std::size_t>(count)].store(&connection, std::memory_order_relaxed);
   opened_count_.store(count + 1, std::memory_order_release);
   peers_[static_cast<std::size_t>(pe)].store(&connection, std::memory_order_release);
-  epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-  event.data.ptr = &connection;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection.fd(), &event) != 0) throw_errno("epoll_ctl");
+  if (!watch(connection, EPOLL_CTL_ADD)) throw_errno("epoll_ctl");
   serve(connection);  // what the stream took in while it was opened shows no event
   return connection;
 }

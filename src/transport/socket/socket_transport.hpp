@@ -72,7 +72,9 @@ class SocketTransport final : public Transport, private Served {
   [[noreturn]] void lost(Connection& connection) noexcept;
   [[noreturn]] void fail_lost(const Connection& connection) noexcept;
 
+  bool watch(Connection& connection, int how) noexcept;
   bool serve(Connection& connection) noexcept;
+  void note_if_lost(Connection& connection) noexcept;
   bool serve_ready(int timeout_ms, bool& nudged) noexcept;
   bool serve_all() noexcept override;
   void send_what_lies() noexcept override;
