@@ -426,6 +426,31 @@ TEST(Link, LastWordsAreHeardByOneWhoStillHasMoreToSay) {
   EXPECT_EQ(store::read_text(frame->payload).number, 7);
 }
 
+TEST(Link, WhoSendsWithoutEndIsKeptToOneFrame) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+  Link link(UniqueFd(ends[0]), nullptr, Link::Side::accepting);
+  const UniqueFd other(ends[1]);
+  const Bytes frame = store::make_text_frame(Type::exiting, 7, std::string(1000, 'x'));
+  std::size_t sent = 0;
+  const auto send_all = [&] {  // the kernel takes what it has room for
+    for (ssize_t n; (n = ::send(other.get(), frame.data() + sent % frame.size(), frame.size() - sent % frame.size(), MSG_NOSIGNAL)) > 0;)
+      sent += static_cast<std::size_t>(n);
+  };
+  send_all();
+  const std::size_t taken_by_the_kernel = sent;
+  for (int i = 0; i < 100; ++i) {
+    link.progress();
+    send_all();
+  }
+  EXPECT_LT(sent, taken_by_the_kernel + (1 << 17));
+  EXPECT_EQ(link.events() & POLLIN, 0) << "it would be woken for what it does not read";
+  std::size_t frames = 0;
+  while (link.next()) ++frames;
+  EXPECT_EQ(frames, sent / frame.size());
+  EXPECT_EQ(link.events() & POLLIN, POLLIN);
+}
+
 TEST(HostPort, IsReadStrictly) {
   const auto text = [](const std::string& given) {
     const HostPort where = parse_host_port(given, "--rdzv");
