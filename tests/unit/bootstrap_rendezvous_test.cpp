@@ -374,6 +374,20 @@ TEST(Rendezvous, RandomFramesOfAMemberEndTheJobAtMost) {
   }
 }
 
+TEST(Rendezvous, SilentStrangersKeepNobodyOut) {
+  World world(1);
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 400; ++i) {
+    strangers.push_back(start_connecting(SocketAddress::lookup(world.at()).front()));
+    world.server().progress();
+  }
+  const std::uint64_t began = now_ns();
+  Uplink& member = world.join(1, 0);
+  EXPECT_TRUE(world.run([&] { return member.meeting() != nullptr; })) << member.trouble();
+  EXPECT_LT(now_ns() - began, 8'000'000'000u) << "it had to wait until they were sent away";
+  EXPECT_HAS(world.notes(), "too many connections wait to say who they are");
+}
+
 /// So low that no descriptor is left, for the length of a scope.
 class NoDescriptors final {
  public:

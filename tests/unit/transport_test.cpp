@@ -414,6 +414,15 @@ TEST_F(Pair, AConnectionThatWasGivenUpIsPassedOver) {
   EXPECT_TRUE(has_42(kDeadlineNs));
 }
 
+TEST_F(Pair, SilentStrangersKeepNobodyOut) {
+  for (Pe& pe : pes) pe.transport->start(addresses);
+  std::vector<UniqueFd> strangers;
+  while (strangers.size() < 400) strangers.push_back(connect(1));
+  put_42();
+  EXPECT_TRUE(has_42(8'000'000'000)) << "it had to wait until they were sent away";
+  EXPECT_GT(pes[1].count_refusals(), 100u);
+}
+
 TEST(Apply, FourBytesLeaveTheirNeighbourAlone) {
   alignas(8) std::uint32_t words[2] = {5, 7};
   EXPECT_EQ(apply({AtomicOp::add, 4, 0xffffffff}, words), 5u);
