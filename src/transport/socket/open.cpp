@@ -114,6 +114,7 @@ std::unique_ptr<Stream> SocketTransport::dial(int pe) {
     if (attempt.silent) {
       if (answer_ns == kAnswerNs) say_silent(pe, " (" + attempt.tried + ")");
       answer_ns *= 2;  // it finds few connections that were given up
+      attempt.refused = false;
       deadline_ns = now_ns() + kDialNs;
     } else if (now_ns() >= (attempt.refused ? began_ns + kRefusedNs : deadline_ns)) {
       throw Error(Code::peer, strf("none of its addresses lets this PE in within %d s (%s). %s",
