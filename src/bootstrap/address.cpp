@@ -265,15 +265,21 @@ void watch_for_silence(int fd, int seconds) {
 }
 
 bool is_silent(int fd, int seconds) {
+  constexpr unsigned kAnswerMs = 1000;  // more than a round trip
   tcp_info info{};
   socklen_t length = sizeof info;
   int waiting = 0;
   // Keepalive does not probe while there are bytes to send, and those are sent again for a quarter of an hour, or kept
   // where there is no way to the other machine. TCP_USER_TIMEOUT would end a connection to a stopped process, too, once
   // its buffers are full.
-  return ::ioctl(fd, SIOCOUTQ, &waiting) == 0 && waiting > 0 &&
-         ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
-         info.tcpi_last_ack_recv > static_cast<unsigned>(seconds) * 1000;
+  if (::ioctl(fd, SIOCOUTQ, &waiting) != 0 || waiting == 0 ||
+      ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
+      info.tcpi_last_ack_recv <= static_cast<unsigned>(seconds) * 1000)
+    return false;
+  // A kernel whose process takes nothing is asked ever more seldom, up to two minutes apart, and answers each time. So
+  // it is silent only if it has not answered the last time, which for bytes sent again is at most tcpi_rto ago; probes
+  // without bytes are counted until one is answered.
+  return info.tcpi_probes > 1 || (info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > info.tcpi_rto / 1000 + kAnswerMs);
 }
 
 }  // namespace shoal

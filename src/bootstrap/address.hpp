@@ -71,7 +71,8 @@ int connecting_error(int fd);
 /// A machine that is silent for `seconds` counts as gone; small messages leave at once. A peer that is stopped, or in a
 /// debugger, is not silent: its kernel answers. No effect on sockets that are not TCP's.
 void watch_for_silence(int fd, int seconds);
-/// Whether there are bytes to send on `fd`, and the other kernel has said nothing for longer than `seconds`.
+/// Whether there are bytes to send on `fd`, and the other kernel has said nothing for longer than `seconds`, though it
+/// was asked.
 bool is_silent(int fd, int seconds);
 
 }  // namespace shoal

@@ -152,7 +152,7 @@ class DirectBootstrap final : public Bootstrap {
   std::condition_variable answered_;
   std::unique_ptr<Uplink> uplink_;
   std::optional<Frame> answer_;
-  bool left_ = false;
+  bool left_ = false;  // all have: the end of the connection is no failure
 
   Bell bell_;  // tells the monitor to look again
   std::atomic<bool> stop_{false};
@@ -290,6 +290,7 @@ void DirectBootstrap::pump(int wait_ms) {
 void DirectBootstrap::take_all() {
   while (auto frame = uplink_->next()) {
     if (frame->type != Type::end) {
+      left_ |= frame->type == Type::goodbye;
       answer_ = std::move(*frame);
       answered_.notify_all();
       continue;
@@ -350,7 +351,9 @@ void DirectBootstrap::watch() {
 void DirectBootstrap::run_monitor() {
   std::unique_lock lock(mutex_);
   while (!stop_.load(std::memory_order_acquire)) {
-    pollfd fds[] = {{uplink_->fd(), uplink_->events(), 0}, {bell_.fd(), POLLIN, 0}};
+    const short events = uplink_->events();
+    // Without events to wait for its end would still be told, again and again.
+    pollfd fds[] = {{events != 0 ? uplink_->fd() : -1, events, 0}, {bell_.fd(), POLLIN, 0}};
     const int wait = uplink_->wait_ms();
     lock.unlock();
     ::poll(fds, 2, wait);
@@ -370,10 +373,6 @@ void DirectBootstrap::stop_monitor() {
 }
 
 void DirectBootstrap::leave() {
-  {
-    const std::lock_guard lock(mutex_);
-    left_ = true;  // before the answer: after it, others may go at once
-  }
   request(Type::leave, {}, Type::goodbye);
   stop_monitor();
   uplink_->close();

@@ -26,21 +26,37 @@ Link::Link(UniqueFd fd, const TlsContext* tls, Side side) : fd_(std::move(fd)), 
 short Link::events() const {
   if (!open()) return 0;
   const bool write = established_ ? !queue_.empty() : tls_->wants() == TlsSession::Progress::want_write;
-  return static_cast<short>(POLLIN | (write ? POLLOUT : 0));
+  return static_cast<short>((reader_.ready() ? 0 : POLLIN) | (write ? POLLOUT : 0));
 }
 
 void Link::progress() {
   try {
     if (open() && !established_) shake_hands();
     const std::string broke = write_all();
-    while (open() && established_ && read_some()) {
+    // Of one who is gone all that is left: its last words may be behind others.
+    while (!broke.empty() && open() && established_ && read_some()) {
     }
     if (!broke.empty()) close(broke);
   } catch (const Error& error) {
-    refused_ = error.code() == Code::security;
-    if (refused_ && !established_) say_tls_is_wanted();
-    close(error.what());
+    fail(error);
   }
+  read_frame();
+}
+
+/// No further than one frame: whoever sends without end does not fill this side's memory.
+void Link::read_frame() {
+  try {
+    while (open() && established_ && !reader_.ready() && read_some()) {
+    }
+  } catch (const Error& error) {
+    fail(error);
+  }
+}
+
+void Link::fail(const Error& error) {
+  refused_ = error.code() == Code::security;
+  if (refused_ && !established_) say_tls_is_wanted();
+  close(error.what());
 }
 
 /// OpenSSL says nothing to one that does not speak TLS; and what is not read from it would make the kernel break the
@@ -108,6 +124,7 @@ bool Link::write_some() {
 }
 
 std::optional<store::Frame> Link::next() {
+  read_frame();
   try {
     return reader_.next();
   } catch (const Error& error) {

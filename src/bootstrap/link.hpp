@@ -14,6 +14,8 @@
 
 namespace shoal {
 
+class Error;
+
 class Link final {
  public:
   enum class Side { connecting, accepting };
@@ -25,9 +27,9 @@ class Link final {
   int fd() const { return fd_.get(); }
   /// What to poll for.
   short events() const;
-  /// Reads and writes what can be. To be called when poll says so, and again after send().
+  /// Writes what can be, and reads up to a whole frame. To be called when poll says so, and again after send().
   void progress();
-  /// The next whole frame that has come.
+  /// The next whole frame that has come. To be asked until there is none: what follows is read then.
   std::optional<store::Frame> next();
   void send(store::Bytes frame) { send(std::make_shared<const store::Bytes>(std::move(frame))); }
   void send(std::shared_ptr<const store::Bytes> frame);
@@ -51,7 +53,9 @@ class Link final {
   static constexpr std::uint32_t kStrangersFrame = 4096;
   void shake_hands();
   void say_tls_is_wanted() noexcept;
+  void read_frame();
   bool read_some();
+  void fail(const Error& error);
   std::string write_all();
   bool write_some();
   bool is_tls_alert();

@@ -131,15 +131,22 @@ std::uint32_t FrameReader::peek_type() const {
   return type;
 }
 
+bool FrameReader::ready() const {
+  const std::size_t rest = buffer_.size() - start_;
+  Header header;
+  if (rest < sizeof header) return false;
+  std::memcpy(&header, buffer_.data() + start_, sizeof header);
+  return header.length > limit_ || rest - sizeof header >= header.length;
+}
+
 std::optional<Frame> FrameReader::next() {
+  if (!ready()) return std::nullopt;
   const auto rest = std::span<const std::byte>(buffer_).subspan(start_);
   Header header;
-  if (rest.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, rest.data(), sizeof header);
   if (header.length > limit_)
     throw Error(Code::launcher,
                 strf("malformed frame: type %u, length %u (at most %u)", header.type, header.length, limit_));
-  if (rest.size() - sizeof header < header.length) return std::nullopt;
   const auto payload = rest.subspan(sizeof header, header.length);
   start_ += sizeof header + header.length;
   return Frame{static_cast<Type>(header.type), Bytes(payload.begin(), payload.end())};

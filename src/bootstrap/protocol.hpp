@@ -145,7 +145,8 @@ struct NumberedText {
 /// @throws Error{launcher} when the payload is too short
 NumberedText read_text(std::span<const std::byte> payload);
 
-/// Cuts a byte stream into frames. Holds at most one payload of `limit` bytes more than it was fed at once.
+/// Cuts a byte stream into frames. Who feeds it only while it is not ready() keeps it to one frame of `limit` bytes, and
+/// what it is fed at once.
 class FrameReader final {
  public:
   explicit FrameReader(std::uint32_t limit) : limit_(limit) {}
@@ -154,6 +155,8 @@ class FrameReader final {
   void set_limit(std::uint32_t limit) { limit_ = limit; }
   /// The type in the next header, as it stands there; 0 when it is not there yet.
   std::uint32_t peek_type() const;
+  /// Whether next() gives a frame, or throws.
+  bool ready() const;
   /// The next whole frame, if there is one. @throws Error{launcher} when the header cannot be one
   std::optional<Frame> next();
 

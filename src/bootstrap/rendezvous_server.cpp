@@ -107,10 +107,19 @@ void RendezvousServer::accept_all() {
       checked_ns_ = now_ns();  // the next look is a while away
       return watch_listener(false);
     }
-    if (static_cast<std::size_t>(strangers_) >= kMostStrangers + members_.size()) continue;
+    if (static_cast<std::size_t>(strangers_) >= kMostStrangers + members_.size()) lose_oldest_stranger();
     watch_for_silence(fd.get(), setup_.silence_s);
     add(std::move(fd), setup_.tls, false);
   }
+}
+
+/// Members speak at once: who came first and has not is none.
+void RendezvousServer::lose_oldest_stranger() {
+  const auto oldest = std::find_if(guests_.begin(), guests_.end(),
+                                   [](const auto& one) { return one.second->member < 0 && !one.second->trusted; });
+  if (oldest == guests_.end()) return;
+  oldest->second->link.close("too many connections wait to say who they are");
+  lose(*oldest->second);
 }
 
 void RendezvousServer::watch_listener(bool on) {

@@ -68,6 +68,7 @@ class RendezvousServer final {
   enum class Phase { joining, running, ending, over };
 
   void accept_all();
+  void lose_oldest_stranger();
   void watch_listener(bool on);
   void add(UniqueFd fd, const TlsContext* tls, bool trusted);
   void serve(Guest& guest);

@@ -136,9 +136,18 @@ std::unique_ptr<Transport> Job::make_transport() {
   return std::make_unique<SocketTransport>(domain_.me, domain_.n_pes, settings, make_streams(), *target_);
 }
 
+/// Once a job: a launcher of several nodes that itself talks in the clear has said so.
+void Job::warn_of_plain_wire() const {
+  const bool said = bootstrap_->launched() && bootstrap_->secret() == nullptr && !options_.tls && options_.tls_ca.empty();
+  if (wire_of(options_) == Wire::tls || domain_.me != 0 || said) return;
+  log_.warning("what travels between the nodes is neither encrypted nor authenticated (%s)",
+               options_.tls ? ("SHOAL_TRANSPORT=" + options_.transport).c_str() : "SHOAL_TLS=0");
+}
+
 void Job::join_nodes() {
   const bool one_node = std::all_of(domain_.node_of.begin(), domain_.node_of.end(), [](int node) { return node == 0; });
   if (one_node) return;
+  warn_of_plain_wire();
   target_ = std::make_unique<MemoryTarget>(domain_, ControlLayout(domain_.n_pes).bytes, log_, options_.security_log);
   transport_ = make_transport();
   // What follows a newline is as that of the machine's other PEs, and travels once for all of them.

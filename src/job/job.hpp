@@ -101,6 +101,7 @@ class Job final : public Fatal {
   Greetings share_memory(bool static_data);
   void map_heap(const Mapping& mapping, std::size_t stride, const NodeMates& mates);
   void build_communication(const Greetings& greetings);
+  void warn_of_plain_wire() const;
   void join_nodes();
   std::unique_ptr<StreamMaker> make_streams();
   std::unique_ptr<Transport> make_transport();

@@ -4,6 +4,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -162,7 +163,7 @@ std::unique_ptr<TlsSession> TlsContext::accept(int fd) const {
 }
 
 TlsSession::TlsSession(const TlsContext& context, int fd, bool client)
-    : context_(context), ssl_(SSL_new(context.parts_->ssl.get())) {
+    : context_(context), fd_(fd), ssl_(SSL_new(context.parts_->ssl.get())) {
   BIO* bio = BIO_new(context.parts_->socket.get());
   if (ssl_ == nullptr || bio == nullptr) {
     SSL_free(ssl_);
@@ -215,11 +216,27 @@ ssize_t TlsSession::read(void* to, std::size_t bytes) {
 
 ssize_t TlsSession::write(const void* from, std::size_t bytes) {
   ERR_clear_error();
+  if (records_ >= records_a_key_ && !half_written_) renew_key();
   std::size_t n = 0;
   const int result = SSL_write_ex(ssl_, from, bytes, &n);
-  if (result == 1) return static_cast<ssize_t>(n);
-  would_block(result);
-  return -1;
+  half_written_ = result != 1;
+  if (half_written_) {
+    would_block(result);
+    return -1;
+  }
+  ++records_;
+  return static_cast<ssize_t>(n);
+}
+
+/// Until OpenSSL has sent its word of the new key it reads nothing, so that two sides that do this at once, and whose
+/// sockets are full, would both wait for ever: a socket that is full has time.
+void TlsSession::renew_key() {
+  pollfd room{fd_, POLLOUT, 0};
+  if (::poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
+  if (SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED) != 1) return ERR_clear_error();
+  records_ = 0;
+  const int result = SSL_do_handshake(ssl_);
+  if (result != 1) would_block(result);
 }
 
 void TlsSession::close() noexcept {

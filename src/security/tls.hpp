@@ -66,6 +66,9 @@ class TlsSession final {
   /// Bytes written (1 or more), -1 when it would block. A retry may come from another address, with as many bytes or
   /// more.
   ssize_t write(const void* from, std::size_t bytes);
+  /// The key that encrypts what is written is renewed after so many writes, a record each: AES-GCM may encrypt 2^24.5
+  /// records (RFC 8446, 5.5).
+  void renew_key_after(std::uint64_t records) noexcept { records_a_key_ = records; }
   /// Tells the other side that nothing more comes (as far as the socket takes it now).
   void close() noexcept;
   Progress wants() const noexcept { return wants_; }
@@ -86,10 +89,14 @@ class TlsSession final {
   friend struct TlsCallbacks;
   TlsSession(const TlsContext& context, int fd, bool client);
   void check_authenticated() const;
+  void renew_key();
   std::string reason(int error) const;
   Progress would_block(int result);
   const TlsContext& context_;
+  const int fd_;
   ssl_st* ssl_;
+  std::uint64_t records_ = 0, records_a_key_ = 1u << 23;  // written under this key
+  bool half_written_ = false;                             // a record that OpenSSL has yet to see leave
   bool established_ = false;
   bool stranger_ = false;  // offered a secret that is not ours
   std::string refused_;    // whose certificate was

@@ -87,6 +87,12 @@ class ByHand(DirectTest):
     def test_tcp_without_tls_when_told_so(self):
         self.assert_all_fine(self.by_hand(2, "env", SHOAL_RDZV=f"tcp://{self.address}", SHOAL_TLS=0))
 
+    def test_nodes_joined_in_the_clear_are_told_of(self):
+        for name, value in (("SHOAL_TLS", "0"), ("SHOAL_TRANSPORT", "tcp")):
+            first, second = self.by_hand(2, "env", SHOAL_RDZV=f"unix:{self.address}", SHOAL_FAKE_NODES=2, **{name: value})
+            self.assertEqual((first.status, second.status, second.err), (0, 0, ""), [first, second])
+            self.assert_one_line(first, rf"PE 0: .*neither encrypted nor authenticated \({name}={value}\)")
+
     def test_who_does_not_come_is_named(self):
         run = self.finish(self.pe(0, "env", SHOAL_PE=0, SHOAL_NPES=3, SHOAL_RDZV=f"unix:{self.address}", SHOAL_RDZV_TIMEOUT=1))
         self.assertEqual(run.status, 1, run)

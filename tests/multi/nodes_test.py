@@ -120,6 +120,14 @@ class Start(NodesTest):
             self.assertEqual(run.out, "0\n0\n", run)
             self.assert_one_line(run, "neither encrypted nor authenticated")
 
+    def test_without_tls_the_pes_do_not_say_so_again(self):
+        self.environment["SHOAL_FAKE_NODES"] = "2"
+        arguments = ["--nnodes", "2", "--rdzv", self.address, "--no-tls", "-n", "1", DIRECT_PE, "env"]
+        for process in [self.start("--node-rank", str(rank), *arguments) for rank in range(2)]:
+            run = self.finish(process)
+            self.assertEqual(run.status, 0, run)
+            self.assert_one_line(run, "^shoalrun: .*neither encrypted nor authenticated")
+
     def test_table_shows_the_pes_of_all_nodes(self):
         processes = self.ready_job("wait")
         processes[1].send_signal(signal.SIGUSR1)
@@ -352,12 +360,16 @@ class Cable(NodesTest):
         for i, space in enumerate(self.spaces):
             self.ip("-n", space, "addr", "add", f"10.214.7.{i + 1}/24", "dev", data[i])
         self.environment.update(SHOAL_INTERFACE="10.214.", SHOAL_FAKE_NODES="2")
-        for what in ("hang", "flood"):
+        for what, stopped in (("hang", False), ("flood", False), ("flood", True)):
             for i, space in enumerate(self.spaces):
                 self.ip("-n", space, "link", "set", data[i], "up")
             processes = [self.node(rank, DIRECT_PE, "env", what, pes=1) for rank in range(2)]
             line = processes[0].stdout.readline()
             self.assertEqual(line, b"ready\n", processes[0].stderr.read() if not line else "")
+            if stopped:  # then its kernel is asked for room all the time, and what is cut does not answer either
+                pids = self.pids(2)
+                os.kill(pids[1], signal.SIGSTOP)
+                self.assertTrue(eventually(lambda: asks_for_room(pids[0])))
             self.ip("-n", self.spaces[0], "link", "set", data[0], "down")
             cut = time.monotonic()
             runs = [self.finish(process) for process in processes]
@@ -370,6 +382,33 @@ class Cable(NodesTest):
     def test_dead_pe_is_named_across_machines(self):
         for process in self.ready_job("2:kill:9", "wait"):
             self.assert_ends(process, r"PE 2 \(pid \d+ on \S+, 10\.213\.7\.2\) was killed by signal 9", 137)
+
+
+def asks_for_room(pid):
+    """Whether a connection of the process's network waits for the other side to take more."""
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/{pid}/net/{name}", encoding="ascii") as file:
+            if any(line.split()[5].startswith("04:") for line in file):
+                return True
+    return False
+
+
+class Stopped(LauncherTest):
+    """A PE that is stopped, in a debugger say, is waited for: its kernel answers."""
+
+    def test_with_its_buffers_full(self):
+        self.environment["SHOAL_SILENCE"] = "2"
+        process = self.start("-n", "2", "--fake-nodes", "2", DIRECT_PE, "env", "flood")
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        pids = self.pids(2)
+        os.kill(pids[1], signal.SIGSTOP)
+        self.assertTrue(eventually(lambda: asks_for_room(pids[0])))
+        # The kernel asks at 0.2, 0.6, 1.4, 3, 6.2 s: twice after a silence of more than two seconds.
+        with self.assertRaises(subprocess.TimeoutExpired, msg="the job has ended"):
+            process.wait(8)
+        os.kill(pids[1], signal.SIGCONT)
+        process.terminate()
+        self.assertEqual(self.finish(process).status, 128 + signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -374,6 +374,20 @@ TEST(Rendezvous, RandomFramesOfAMemberEndTheJobAtMost) {
   }
 }
 
+TEST(Rendezvous, SilentStrangersKeepNobodyOut) {
+  World world(1);
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 400; ++i) {
+    strangers.push_back(start_connecting(SocketAddress::lookup(world.at()).front()));
+    world.server().progress();
+  }
+  const std::uint64_t began = now_ns();
+  Uplink& member = world.join(1, 0);
+  EXPECT_TRUE(world.run([&] { return member.meeting() != nullptr; })) << member.trouble();
+  EXPECT_LT(now_ns() - began, 8'000'000'000u) << "it had to wait until they were sent away";
+  EXPECT_HAS(world.notes(), "too many connections wait to say who they are");
+}
+
 /// So low that no descriptor is left, for the length of a scope.
 class NoDescriptors final {
  public:
@@ -424,6 +438,31 @@ TEST(Link, LastWordsAreHeardByOneWhoStillHasMoreToSay) {
   const auto frame = link.next();
   ASSERT_TRUE(frame);
   EXPECT_EQ(store::read_text(frame->payload).number, 7);
+}
+
+TEST(Link, WhoSendsWithoutEndIsKeptToOneFrame) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+  Link link(UniqueFd(ends[0]), nullptr, Link::Side::accepting);
+  const UniqueFd other(ends[1]);
+  const Bytes frame = store::make_text_frame(Type::exiting, 7, std::string(1000, 'x'));
+  std::size_t sent = 0;
+  const auto send_all = [&] {  // the kernel takes what it has room for
+    for (ssize_t n; (n = ::send(other.get(), frame.data() + sent % frame.size(), frame.size() - sent % frame.size(), MSG_NOSIGNAL)) > 0;)
+      sent += static_cast<std::size_t>(n);
+  };
+  send_all();
+  const std::size_t taken_by_the_kernel = sent;
+  for (int i = 0; i < 100; ++i) {
+    link.progress();
+    send_all();
+  }
+  EXPECT_LT(sent, taken_by_the_kernel + (1 << 17));
+  EXPECT_EQ(link.events() & POLLIN, 0) << "it would be woken for what it does not read";
+  std::size_t frames = 0;
+  while (link.next()) ++frames;
+  EXPECT_EQ(frames, sent / frame.size());
+  EXPECT_EQ(link.events() & POLLIN, POLLIN);
 }
 
 TEST(HostPort, IsReadStrictly) {

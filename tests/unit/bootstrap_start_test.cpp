@@ -2,10 +2,12 @@
 // How a start is found where shoalrun is not: what is read from the environment, from a unique id, from an inherited descriptor.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -15,6 +17,7 @@
 #include "base/error.hpp"
 #include "bootstrap/direct.hpp"
 #include "bootstrap/find.hpp"
+#include "bootstrap/rendezvous_server.hpp"
 #include "bootstrap/secret_file.hpp"
 #include "bootstrap/single.hpp"
 #include "bootstrap/unique_id.hpp"
@@ -99,6 +102,38 @@ TEST(Start, OneIsAJobOfOneHoweverItWasStarted) {
     EXPECT_EQ(find_bootstrap(environment_of(variables))->size(), 1);
   const Variables none;
   EXPECT_EQ(find_bootstrap(environment_of(none), {.rank = 0, .size = 1})->size(), 1);
+}
+
+/// PE 1 of 2 leaves; PE 0, which holds the meeting, dies when it hears of that.
+void leave_a_dying_holder() {
+  const HostPort at{strf("unix:leave-%d", static_cast<int>(::getpid()))};
+  UniqueFd listener = listen_at(at);
+  if (::fork() == 0) {
+    ::alarm(30);
+    RendezvousServer server(std::move(listener), {.kind = RendezvousServer::Kind::pes, .members = 2});
+    Uplink::Setup setup{.at = at};
+    setup.join.members = 2;
+    setup.join.pes = 1;
+    Uplink zero(std::move(setup));
+    for (; zero.meeting() == nullptr; ::poll(nullptr, 0, 1)) {
+      zero.progress();
+      server.progress();
+    }
+    server.progress();
+    pollfd heard{server.fd(), POLLIN, 0};
+    ::poll(&heard, 1, -1);
+    ::raise(SIGKILL);
+  }
+  listener.reset();
+  ::alarm(30);
+  const auto bootstrap = make_direct_bootstrap({.rank = 1, .size = 2, .at = at});
+  bootstrap->watch();
+  bootstrap->leave();
+}
+
+TEST(StartDeathTest, WhoLeavesHearsOfTheDeathOfTheOneWhoHoldsTheMeeting) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(leave_a_dying_holder(), testing::ExitedWithCode(1), "the PE where the job meets is gone: ");
 }
 
 TEST(SecretFile, IsWhatTheLauncherHandedDown) {

@@ -258,6 +258,30 @@ TEST(Tls, TamperedBytesEndTheConnection) {
   EXPECT_HAS(outcome([&] { read_some(*server, wire.server.get()); }), "security: TLS: decryption failed or bad record mac");
 }
 
+TEST(Tls, KeysAreRenewedAfterSoManyRecords) {
+  const TlsContext context(Secret::fresh(), TlsPurpose::data);
+  Wire wire;
+  auto client = context.connect(wire.client.get()), server = context.accept(wire.server.get());
+  shake_both(*client, *server, wire);
+  int renewed = 0;
+  for (TlsSession* session : {client.get(), server.get()}) {
+    session->renew_key_after(5);
+    SSL_set_msg_callback(session->native(), [](int sent, int, int kind, const void* bytes, std::size_t length, SSL*, void* count) {
+      const bool update = kind == SSL3_RT_HANDSHAKE && length != 0 && *static_cast<const unsigned char*>(bytes) == SSL3_MT_KEY_UPDATE;
+      if (sent == 1 && update) ++*static_cast<int*>(count);
+    });
+    SSL_set_msg_callback_arg(session->native(), &renewed);
+  }
+  for (int i = 0; i < 200; ++i) {
+    const std::string text = "message " + std::to_string(i);
+    EXPECT_EQ(client->write(text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    EXPECT_EQ(read_some(*server, wire.server.get()), text);
+    EXPECT_EQ(server->write(text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    EXPECT_EQ(read_some(*client, wire.client.get()), text);
+  }
+  EXPECT_EQ(renewed, 2 * (200 / 5 - 1));
+}
+
 TEST(Tls, CertificatesOfOneAuthorityMeet) {
   TestAuthority authority;
   const TlsContext client(authority.issue({.common_name = "one"})), server(authority.issue({.common_name = "two", .password = "open sesame"}));

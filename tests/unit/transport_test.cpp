@@ -3,6 +3,7 @@
 #include "transport/transport.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -354,6 +355,72 @@ TEST(Door, StrangersAreTurnedAway) {
   EXPECT_EQ(tell_stranger(endpoint, std::string(reinterpret_cast<const char*>(&hello), sizeof hello)), "");
   EXPECT_EQ(pe.count_refusals(), 3u);
   pe.transport->close();
+}
+
+/// Two PEs joined by TCP over the loopback, that start when they are told to.
+class Pair : public testing::Test {
+ protected:
+  Pair() {
+    SocketSettings settings;
+    settings.interface = "127.";
+    for (int i = 0; i < 2; ++i) {
+      pes[i].transport = std::make_unique<SocketTransport>(i, 2, settings, make_tcp(), pes[i]);
+      addresses.push_back(pes[i].transport->address());
+    }
+  }
+  ~Pair() override {
+    for (Pe& pe : pes) pe.transport->leaving();
+    for (Pe& pe : pes) pe.transport->close();
+  }
+  Endpoint endpoint(std::size_t pe) const {
+    const std::string& address = addresses[pe];
+    return Endpoint::parse(address.substr(address.find(' ', address.find(' ') + 1) + 1));
+  }
+  UniqueFd connect(std::size_t pe) const {
+    std::string why;
+    UniqueFd socket = connect_to(endpoint(pe).hosts.front(), endpoint(pe).port, now_ns() + kDeadlineNs, why);
+    EXPECT_TRUE(static_cast<bool>(socket)) << why;
+    return socket;
+  }
+  void put_42() {
+    const std::uint64_t value = 42;
+    pes[0].transport->put({1, kMemory, 8}, &value, sizeof value);
+  }
+  bool has_42(std::uint64_t within_ns) {
+    for (const std::uint64_t deadline = now_ns() + within_ns; pes[1].load(1) != 42 && now_ns() < deadline;) ::poll(nullptr, 0, 1);
+    return pes[1].load(1) == 42;
+  }
+  Pe pes[2] = {Pe(4096), Pe(4096)};
+  std::vector<std::string> addresses;
+};
+
+// Its door, like that of a stopped PE, is not opened; the kernel lets others in nevertheless.
+TEST_F(Pair, WhoIsSilentForLongerThanATryIsWaitedFor) {
+  pes[0].transport->start(addresses);
+  std::thread speaker([this] { put_42(); });
+  ::poll(nullptr, 0, 11'000);
+  pes[1].transport->start(addresses);
+  EXPECT_TRUE(has_42(kDeadlineNs));
+  speaker.join();
+}
+
+TEST_F(Pair, AConnectionThatWasGivenUpIsPassedOver) {
+  wire::Hello hello{wire::kMagic, wire::kVersion, 0, 1, {}};
+  for (std::size_t i = 0; i < sizeof hello.job; ++i)
+    hello.job[i] = static_cast<std::uint8_t>(std::stoi(addresses[0].substr(2 * i, 2), nullptr, 16));
+  ASSERT_EQ(::send(connect(1).get(), &hello, sizeof hello, 0), static_cast<ssize_t>(sizeof hello));
+  for (Pe& pe : pes) pe.transport->start(addresses);
+  put_42();
+  EXPECT_TRUE(has_42(kDeadlineNs));
+}
+
+TEST_F(Pair, SilentStrangersKeepNobodyOut) {
+  for (Pe& pe : pes) pe.transport->start(addresses);
+  std::vector<UniqueFd> strangers;
+  while (strangers.size() < 400) strangers.push_back(connect(1));
+  put_42();
+  EXPECT_TRUE(has_42(8'000'000'000)) << "it had to wait until they were sent away";
+  EXPECT_GT(pes[1].count_refusals(), 100u);
 }
 
 TEST(Apply, FourBytesLeaveTheirNeighbourAlone) {

@@ -15,7 +15,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kMostPending = 256;               // that have not said hello yet
+constexpr std::size_t kMostStrangers = 256;             // that have not said hello yet, besides all PEs at once
 constexpr std::uint64_t kHelloNs = 10'000'000'000;      // to say it
 constexpr int kLookMs = 1000;
 constexpr int kNoDescriptorsMs = 10;
@@ -31,8 +31,8 @@ struct Door::Pending {
   std::size_t heard = 0;
 };
 
-Door::Door(UniqueFd listener, const StreamMaker& maker, const SocketSettings& settings, Target& target, Visitor visitor)
-    : listener_(std::move(listener)), stop_(::eventfd(0, EFD_CLOEXEC)), maker_(maker), settings_(settings), target_(target),
+Door::Door(UniqueFd listener, int n_pes, const StreamMaker& maker, const SocketSettings& settings, Target& target, Visitor visitor)
+    : most_(kMostStrangers + static_cast<std::size_t>(n_pes)), listener_(std::move(listener)), stop_(::eventfd(0, EFD_CLOEXEC)), maker_(maker), settings_(settings), target_(target),
       visitor_(std::move(visitor)) {
   if (!stop_) throw_errno("eventfd");
   thread_ = start_thread([this] { run(); });
@@ -55,9 +55,9 @@ void Door::accept_all() noexcept {
     }
     prepare(socket.get(), settings_);
     const std::string who = SocketAddress::peer_of(socket.get()).text();
-    if (pending_.size() >= kMostPending) {
-      target_.refused(who, "too many connections wait to say who they are");
-      continue;
+    if (pending_.size() >= most_) {  // PEs speak at once: who came first is none
+      target_.refused(pending_.front().who, "too many connections wait to say who they are");
+      pending_.erase(pending_.begin());
     }
     try {
       pending_.push_back({maker_.make(std::move(socket), false), who, now_ns() + kHelloNs, false, {}, 0});

@@ -20,7 +20,7 @@ class Door final {
   using Visitor = std::function<void(const wire::Hello&, std::unique_ptr<Stream>)>;
 
   /// @param maker, target  outlive the door
-  Door(UniqueFd listener, const StreamMaker& maker, const SocketSettings& settings, Target& target, Visitor visitor);
+  Door(UniqueFd listener, int n_pes, const StreamMaker& maker, const SocketSettings& settings, Target& target, Visitor visitor);
   ~Door();
 
  private:
@@ -29,12 +29,13 @@ class Door final {
   void accept_all() noexcept;
   bool advance(Pending& pending);
 
+  const std::size_t most_;  // connections that wait
   const UniqueFd listener_, stop_;
   const StreamMaker& maker_;
   const SocketSettings settings_;
   Target& target_;
   const Visitor visitor_;
-  std::vector<Pending> pending_;
+  std::vector<Pending> pending_;  // in the order in which they came
   std::thread thread_;
 };
 

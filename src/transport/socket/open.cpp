@@ -3,13 +3,16 @@
 // connection is the one that stays.
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "bootstrap/address.hpp"
 #include "transport/socket/socket_transport.hpp"
 
@@ -18,8 +21,10 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kConnectNs = 3 * kSecond;  // for one address
+constexpr std::uint64_t kAnswerNs = 10 * kSecond;  // for a PE to answer there, before another address is tried
 constexpr std::uint64_t kDialNs = 30 * kSecond;    // for all of them, again and again
 constexpr std::uint64_t kRefusedNs = 3 * kSecond;  // the same, where one of them has another's credentials
+constexpr std::uint64_t kLookNs = 1'000'000;       // between looks at what a stream holds
 constexpr int kAgainMs = 100;
 
 /// Waits until the descriptor is ready for `events`. @return false past the deadline
@@ -37,7 +42,10 @@ void move_all(Stream& stream, std::size_t bytes, short events, std::uint64_t dea
     const ssize_t n = move(done);
     if (n == Stream::kEnded) throw Error(Code::peer, stream.why());
     if (n > 0) done += static_cast<std::size_t>(n);
-    if (n == Stream::kAgain && !stream.holds_input() && !wait_for(stream.fd(), events, deadline_ns)) throw Error(Code::peer, "no answer");
+    if (n != Stream::kAgain) continue;
+    const std::uint64_t now = now_ns();
+    if (now >= deadline_ns) throw Error(Code::peer, "no answer");
+    wait_for(stream.fd(), events, stream.holds_input() ? std::min(deadline_ns, now + kLookNs) : deadline_ns);
   }
 }
 void send_all(Stream& stream, const void* from, std::size_t bytes, std::uint64_t deadline_ns) {
@@ -46,6 +54,13 @@ void send_all(Stream& stream, const void* from, std::size_t bytes, std::uint64_t
 }
 void receive_all(Stream& stream, void* to, std::size_t bytes, std::uint64_t deadline_ns) {
   move_all(stream, bytes, POLLIN, deadline_ns, [&](std::size_t done) { return stream.read(static_cast<char*>(to) + done, bytes - done); });
+}
+
+/// Whether the other side has closed the connection behind what it said.
+bool is_closed(int fd) {
+  char next;
+  const ssize_t n = ::recv(fd, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 }  // namespace
@@ -59,14 +74,12 @@ Connection& SocketTransport::open(int pe) noexcept {
     if (there() != nullptr) return *there();
     dialing_[index] = true;
     lock.unlock();
-    bool use_theirs = false;
-    std::unique_ptr<Stream> stream = dial(pe, use_theirs);
+    std::unique_ptr<Stream> stream = dial(pe);
     lock.lock();
-    if (!use_theirs && there() == nullptr) {
-      add(pe, std::move(stream));
-    } else if (!opened_.wait_for(lock, std::chrono::nanoseconds(kDialNs), [&] { return there() != nullptr; })) {
-      throw Error(Code::peer, "it wanted to connect itself, but never did");
-    }
+    if (stream != nullptr && there() == nullptr) add(pe, std::move(stream));
+    // Else that PE connects itself. If it cannot, it ends the job.
+    for (bool said = false; !opened_.wait_for(lock, std::chrono::nanoseconds(kAnswerNs), [&] { return there() != nullptr; }); said = true)
+      if (!said) say_silent(pe, "");
     dialing_[index] = false;
     opened_.notify_all();
     return *there();
@@ -76,51 +89,68 @@ Connection& SocketTransport::open(int pe) noexcept {
   __builtin_unreachable();  // g++ forgets that the virtual function doesn't return
 }
 
-std::unique_ptr<Stream> SocketTransport::dial(int pe, bool& use_theirs) {
-  const Endpoint endpoint = endpoint_of(pe);
-  const std::uint64_t began_ns = now_ns(), deadline_ns = began_ns + kDialNs;
-  bool refused = false;
-  std::string tried;
-  do {
-    tried.clear();
-    for (const std::string& host : endpoint.hosts) {
-      std::string why;
-      std::unique_ptr<Stream> stream = dial_host(pe, host, use_theirs, std::min(deadline_ns, now_ns() + kConnectNs), why, refused);
-      if (stream != nullptr || use_theirs) return stream;
-      tried += strf("%s%s port %u: %s", tried.empty() ? "" : "; ", host.c_str(), endpoint.port, why.c_str());
-    }
-    ::poll(nullptr, 0, kAgainMs);
-  } while (now_ns() < (refused ? began_ns + kRefusedNs : deadline_ns));
-  throw Error(Code::peer, strf("none of its addresses lets this PE in within %d s (%s). %s",
-                               static_cast<int>((refused ? kRefusedNs : kDialNs) / kSecond), tried.c_str(),
-                               refused ? "See that all PEs have certificates of one authority, for their own numbers, or the same secret"
-                                       : "Name the network to use with SHOAL_INTERFACE, and see that no firewall is between the nodes"));
+/// The door of a PE that is stopped, in a debugger say, does not answer; its kernel does, so nothing has failed.
+void SocketTransport::say_silent(int pe, const std::string& tried) const {
+  print_line(me_, strf("PE %d (on %s) does not answer%s: is it stopped? Waiting for it", pe, endpoint_of(pe).machine.c_str(), tried.c_str()));
 }
 
-std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& host, bool& use_theirs, std::uint64_t deadline_ns, std::string& why,
-                                                   bool& refused) {
+/// @return null where that PE connects itself
+std::unique_ptr<Stream> SocketTransport::dial(int pe) {
+  const Endpoint endpoint = endpoint_of(pe);
+  const std::uint64_t began_ns = now_ns();
+  std::uint64_t deadline_ns = began_ns + kDialNs, answer_ns = kAnswerNs;
+  for (Attempt attempt;; ::poll(nullptr, 0, kAgainMs)) {
+    attempt.tried.clear();
+    attempt.silent = false;
+    // What led to one machine leads to the next, as a rule; others may let everything vanish.
+    const std::size_t first = std::min(host_that_led_.load(std::memory_order_relaxed), endpoint.hosts.size() - 1);
+    for (std::size_t k = 0; k < endpoint.hosts.size(); ++k) {
+      const std::size_t index = k == 0 ? first : k <= first ? k - 1 : k;
+      std::unique_ptr<Stream> stream = dial_host(pe, endpoint.hosts[index], answer_ns, attempt);
+      if (stream == nullptr && !attempt.use_theirs) continue;
+      host_that_led_.store(index, std::memory_order_relaxed);
+      return stream;
+    }
+    if (attempt.silent) {
+      if (answer_ns == kAnswerNs) say_silent(pe, " (" + attempt.tried + ")");
+      answer_ns *= 2;  // it finds few connections that were given up
+      attempt.refused = false;
+      deadline_ns = now_ns() + kDialNs;
+    } else if (now_ns() >= (attempt.refused ? began_ns + kRefusedNs : deadline_ns)) {
+      throw Error(Code::peer, strf("none of its addresses lets this PE in within %d s (%s). %s",
+                                   static_cast<int>((attempt.refused ? kRefusedNs : kDialNs) / kSecond), attempt.tried.c_str(),
+                                   attempt.refused ? "See that all PEs have certificates of one authority, for their own numbers, or the same secret"
+                                                   : "Name the network to use with SHOAL_INTERFACE, and see that no firewall is between the nodes"));
+    }
+  }
+}
+
+std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& host, std::uint64_t answer_ns, Attempt& attempt) {
+  const std::uint16_t port = places_[static_cast<std::size_t>(pe)].port;
+  std::uint64_t deadline_ns = UINT64_MAX;
+  std::string why;
   try {
-    UniqueFd socket = connect_to(host, places_[static_cast<std::size_t>(pe)].port, deadline_ns, why);
-    if (!socket) return nullptr;
+    UniqueFd socket = connect_to(host, port, now_ns() + kConnectNs, why);
+    if (!socket) throw Error(Code::peer, why);
     prepare(socket.get(), settings_);
-    // The door of a PE that is stopped does not answer; the kernel does, so this is not the network's fault.
-    const std::uint64_t answer_ns = now_ns() + kDialNs / 3;
+    deadline_ns = now_ns() + answer_ns;
     std::unique_ptr<Stream> stream = maker_->make(std::move(socket), true);
     while (!stream->handshake())
-      if (!wait_for(stream->fd(), POLLIN, answer_ns)) throw Error(Code::peer, "it does not answer: is that PE stopped?");
+      if (!wait_for(stream->fd(), POLLIN, deadline_ns)) throw Error(Code::peer, "no answer");
     stream->check_peer(pe, identity_of(pe));
     wire::Hello hello{wire::kMagic, wire::kVersion, static_cast<std::uint32_t>(me_), static_cast<std::uint32_t>(pe), {}};
     std::memcpy(hello.job, job_.data(), sizeof hello.job);
-    send_all(*stream, &hello, sizeof hello, answer_ns);
+    send_all(*stream, &hello, sizeof hello, deadline_ns);
     wire::Welcome welcome;
-    receive_all(*stream, &welcome, sizeof welcome, answer_ns);
+    receive_all(*stream, &welcome, sizeof welcome, deadline_ns);
     if (welcome.magic != wire::kMagic) throw Error(Code::peer, "something else than Shoal answers there");
-    use_theirs = welcome.answer == wire::Answer::use_yours;
-    if (use_theirs) stream.reset();
+    attempt.use_theirs = welcome.answer == wire::Answer::use_yours;
+    if (attempt.use_theirs) stream.reset();
     return stream;
   } catch (const Error& error) {
-    why = error.what();
-    refused |= error.code() == Code::security;
+    attempt.tried += strf("%s%s port %u: %s", attempt.tried.empty() ? "" : "; ", host.c_str(), port, error.what());
+    attempt.refused |= error.code() == Code::security;
+    attempt.silent |= now_ns() >= deadline_ns;
     return nullptr;
   }
 }
@@ -135,6 +165,7 @@ void SocketTransport::on_hello(const wire::Hello& hello, std::unique_ptr<Stream>
       return target_.refused(who, strf("its hello is not of this job's (from PE %u to PE %u)", hello.from, hello.to));
     const int pe = static_cast<int>(hello.from);
     stream->check_peer(pe, identity_of(pe));
+    if (is_closed(stream->fd())) return;  // it gave up while this PE was stopped, and dials again
     const std::lock_guard lock(opening_);
     // Connected already: then it dialled before it let us in, and has what we made.
     const bool use_ours = peers_[hello.from].load(std::memory_order_relaxed) != nullptr || (dialing_[hello.from] && me_ < pe);
@@ -155,10 +186,7 @@ Connection& SocketTransport::add(int pe, std::unique_ptr<Stream> stream) {
   opened_list_[static_cast<std::size_t>(count)].store(&connection, std::memory_order_relaxed);
   opened_count_.store(count + 1, std::memory_order_release);
   peers_[static_cast<std::size_t>(pe)].store(&connection, std::memory_order_release);
-  epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-  event.data.ptr = &connection;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection.fd(), &event) != 0) throw_errno("epoll_ctl");
+  if (!watch(connection, EPOLL_CTL_ADD)) throw_errno("epoll_ctl");
   serve(connection);  // what the stream took in while it was opened shows no event
   return connection;
 }

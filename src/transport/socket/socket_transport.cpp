@@ -23,6 +23,7 @@ namespace {
 
 constexpr int kPollEach = 8;                          // up to so many connections are read without asking which has something
 constexpr int kEvents = 64;
+constexpr int kRoundsAtOnce = 4;                      // of receiving from one connection, then others get their turn
 constexpr int kLookMs = 1000;                         // between looks whether a machine is silent
 constexpr int kSpins = 64;                            // before a sender sleeps until its socket takes more
 constexpr std::uint64_t kToBeEndedNs = 1'500'000'000;  // a launcher notices a dead PE sooner, and knows more about it
@@ -68,7 +69,7 @@ void SocketTransport::start(std::vector<std::string> addresses) {
   }
   for (std::size_t i = 0; i < job_.size(); ++i)  // the first PE's is the job's
     job_[i] = static_cast<std::uint8_t>(std::stoi(addresses[0].substr(2 * i, 2), nullptr, 16));
-  door_ = std::make_unique<Door>(std::move(listener_), *maker_, settings_, target_,
+  door_ = std::make_unique<Door>(std::move(listener_), n_pes_, *maker_, settings_, target_,
                                  [this](const wire::Hello& hello, std::unique_ptr<Stream> stream) { on_hello(hello, std::move(stream)); });
   thread_.start();
 }
@@ -241,13 +242,18 @@ void SocketTransport::fail_lost(const Connection& connection) noexcept {
 // Serving
 
 bool SocketTransport::serve(Connection& connection) noexcept {
+  note_if_lost(connection);  // whoever sent may have found it out
   if (connection.broken() || !connection.owner().try_own()) return false;
   bool any = connection.dirty() && connection.flush();
   any |= connection.receive();
   if (connection.dirty()) connection.flush();
   connection.owner().disown();
-  if (connection.broken() && !leaving_.load(std::memory_order_relaxed)) lost_.store(&connection, std::memory_order_release);
+  note_if_lost(connection);
   return any;
+}
+
+void SocketTransport::note_if_lost(Connection& connection) noexcept {
+  if (connection.broken() && !leaving_.load(std::memory_order_relaxed)) lost_.store(&connection, std::memory_order_release);
 }
 
 /// Waits for owners, unlike serve_all(): one that has appended and not looked yet whether the thread
@@ -271,6 +277,14 @@ bool SocketTransport::serve_all() noexcept {
   return any;
 }
 
+/// @param how  as epoll_ctl's
+bool SocketTransport::watch(Connection& connection, int how) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.ptr = &connection;
+  return ::epoll_ctl(epoll_.get(), how, connection.fd(), &event) == 0;
+}
+
 /// Serves the connections that have something. Events come once each: so what is owned by another thread is waited for.
 bool SocketTransport::serve_ready(int timeout_ms, bool& nudged) noexcept {
   epoll_event events[kEvents];
@@ -285,10 +299,12 @@ bool SocketTransport::serve_ready(int timeout_ms, bool& nudged) noexcept {
       continue;
     }
     connection->owner().own();
-    while (connection->receive()) any = true;
+    bool more = true;
+    for (int round = 0; round < kRoundsAtOnce && (more = connection->receive()); ++round) any = true;
     if (connection->dirty()) any |= connection->flush();
     connection->owner().disown();
-    if (connection->broken() && !leaving_.load(std::memory_order_relaxed)) lost_.store(connection, std::memory_order_release);
+    note_if_lost(*connection);
+    if (more) watch(*connection, EPOLL_CTL_MOD);  // has the event come again
   }
   return any;
 }

@@ -52,8 +52,15 @@ class SocketTransport final : public Transport, private Served {
   Connection& open(int pe) noexcept;
   Endpoint endpoint_of(int pe) const;
   std::string identity_of(int pe) const;
-  std::unique_ptr<Stream> dial(int pe, bool& use_theirs);
-  std::unique_ptr<Stream> dial_host(int pe, const std::string& host, bool& use_theirs, std::uint64_t deadline_ns, std::string& why, bool& refused);
+  /// What came of dialling a PE's addresses.
+  struct Attempt {
+    std::string tried;  // what was wrong with each, for messages
+    bool refused = false, silent = false;  // one has another's credentials; at one nobody answers
+    bool use_theirs = false;
+  };
+  std::unique_ptr<Stream> dial(int pe);
+  std::unique_ptr<Stream> dial_host(int pe, const std::string& host, std::uint64_t answer_ns, Attempt& attempt);
+  void say_silent(int pe, const std::string& tried) const;
   void on_hello(const wire::Hello& hello, std::unique_ptr<Stream> stream) noexcept;
   Connection& add(int pe, std::unique_ptr<Stream> stream);
 
@@ -65,7 +72,9 @@ class SocketTransport final : public Transport, private Served {
   [[noreturn]] void lost(Connection& connection) noexcept;
   [[noreturn]] void fail_lost(const Connection& connection) noexcept;
 
+  bool watch(Connection& connection, int how) noexcept;
   bool serve(Connection& connection) noexcept;
+  void note_if_lost(Connection& connection) noexcept;
   bool serve_ready(int timeout_ms, bool& nudged) noexcept;
   bool serve_all() noexcept override;
   void send_what_lies() noexcept override;
@@ -92,6 +101,7 @@ class SocketTransport final : public Transport, private Served {
   std::mutex opening_;
   std::condition_variable opened_;
   std::vector<bool> dialing_;                                   // by PE
+  std::atomic<std::size_t> host_that_led_{0};                   // its position among a machine's addresses, the last time
   std::vector<std::unique_ptr<Connection>> owned_;              // all ever opened
   std::unique_ptr<std::atomic<Connection*>[]> peers_, opened_list_;  // by PE; in the order of opening
   std::atomic<int> opened_count_{0};

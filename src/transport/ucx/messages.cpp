@@ -164,9 +164,7 @@ void UcxTransport::on_message(const char* data, std::size_t bytes) noexcept {
     return target_.refused("a stranger", "its message is none of this job's");
   UcxPeer& from = peer(static_cast<int>(head.from));
   if (on_frames(from, data + sizeof head, data + bytes)) return;
-  from.why = "it sent what no PE of this version sends";
-  from.broken = true;
-  lost_.store(&from, std::memory_order_release);
+  broke(from, "it sent what no PE of this version sends");
 }
 
 /// @return false for nonsense

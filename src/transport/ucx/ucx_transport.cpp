@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kToBeEndedNs = 1'500'000'000;  // a launcher notices a dead PE sooner, and knows more about it
 constexpr std::uint64_t kCloseNs = 2'000'000'000;
+constexpr int kRoundsAtOnce = 16;  // of serving, then the thread looks whether somebody else does
 
 /// "HOST, ADDRESS", for messages; `interface` may be one that only UCX knows.
 std::string machine_text(const std::string& interface) {
@@ -193,11 +194,13 @@ void UcxTransport::connect(UcxPeer& peer) noexcept {
            peer.pe, machine.c_str(), ucp_.ucs_status_string(status)));
 }
 
-void UcxTransport::broke(UcxPeer& peer, ucs_status_t status) noexcept {
+void UcxTransport::broke(UcxPeer& peer, const char* why) noexcept {
   if (peer.broken) return;
   peer.broken = true;
-  peer.why = ucp_.ucs_status_string(status);
-  if (!leaving_.load(std::memory_order_relaxed)) lost_.store(&peer, std::memory_order_release);
+  peer.why = why;
+  if (leaving_.load(std::memory_order_relaxed)) return;
+  lost_.store(&peer, std::memory_order_release);
+  nudge();  // the thread may sleep without end, and it watches what is lost
 }
 
 std::string UcxTransport::lost_text(const UcxPeer& peer) const {
@@ -327,9 +330,12 @@ bool UcxTransport::serve_next() noexcept {
   if (!armed) return any;
   pollfd wait{event_fd_, POLLIN, 0};
   ::poll(&wait, 1, lost_.load(std::memory_order_relaxed) != nullptr ? kLookMs : -1);
-  owner_.own();
-  while (serve_owned()) any = true;
-  owner_.disown();
+  bool more = true;
+  for (int round = 0; more && round < kRoundsAtOnce; ++round) {
+    const Owning owning(owner_);  // between rounds others have their turn
+    more = serve_owned();
+    any |= more;
+  }
   return any;
 }
 

@@ -72,7 +72,8 @@ class UcxTransport final : public Transport, private Served {
   void open_worker(const UcxSettings& settings);
   UcxPeer& peer(int pe) noexcept;
   void connect(UcxPeer& peer) noexcept;
-  void broke(UcxPeer& peer, ucs_status_t status) noexcept;
+  void broke(UcxPeer& peer, ucs_status_t status) noexcept { broke(peer, ucp_.ucs_status_string(status)); }
+  void broke(UcxPeer& peer, const char* why) noexcept;
   [[noreturn]] void lost(UcxPeer& peer) noexcept;
   std::string lost_text(const UcxPeer& peer) const;
   bool serve_owned() noexcept;
