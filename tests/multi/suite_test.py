@@ -21,9 +21,9 @@ AT_ONCE = 3  # under chaos a job mostly waits
 NOT_UNDER = {
     "SHOAL_CHAOS": {},
     "SHOAL_CHECK": {"active_sets": "uses pSync arrays again at once, which Shoal allows, and SHOAL_CHECK does not"},
-    "SHOAL_RACE": {"ordering": "its litmus tests race on purpose"},
+    "SHOAL_RACE": {"ordering": "its litmus tests race on purpose", "reductions": "to judge its millions of words takes minutes"},
 }
-SLOW = {"SHOAL_RACE": {"collectives", "rma", "wait", "reductions"}}.get(UNDER, set())  # with SHOAL_TEST_FULL=1 only
+SLOW = {"SHOAL_RACE": {"collectives", "rma", "wait"}}.get(UNDER, set())  # with SHOAL_TEST_FULL=1 only
 RUNS = {
     "SHOAL_CHAOS": [(3, "1"), (2, "2"), (5, "3"), (4, "4")],
     "SHOAL_CHECK": [(3, "1"), (2, "1"), (5, "1")],
@@ -54,7 +54,7 @@ class Suite(unittest.TestCase):
                     seconds, found = future.result()
                     print(f"{name} on {pes} PEs, {UNDER}={value}: {seconds:.1f} s")
                     self.assertEqual(found.returncode, STATUS.get(name.removeprefix("conformance_"), 0), found.stdout)
-                    self.assertNotIn("shoal: race:", found.stdout)
+                    self.assertNotIn("shoal: race: PE", found.stdout)  # how much was not looked at may be told
 
     def run_one(self, arguments, pes, value):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
