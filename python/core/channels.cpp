@@ -13,7 +13,9 @@
 namespace shoal::python {
 
 std::size_t Channels::payload_bytes(int n_pes) noexcept {
-  return std::clamp<std::size_t>((std::size_t{1} << 20) / static_cast<std::size_t>(n_pes), 4096, 128 * 1024) - sizeof(Header);
+  // A fragment is whole cache lines, so that the header of the next one is aligned.
+  const std::size_t fragment = (std::size_t{1} << 20) / static_cast<std::size_t>(n_pes) / sizeof(Header) * sizeof(Header);
+  return std::clamp<std::size_t>(fragment, 4096, 128 * 1024) - sizeof(Header);
 }
 
 std::size_t Channels::area_bytes(int n_pes) noexcept {
