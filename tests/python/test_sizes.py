@@ -29,3 +29,35 @@ PROGRAM = """
 def test_collectives_and_messages_at_odd_sizes(size):
     run = job(size, PROGRAM)
     assert run.status == 0, run
+
+
+def test_sharing_through_windows_smaller_than_what_is_shared():
+    run = job(16, """
+        import gc
+        import shoal
+        from shoal import _core
+        shoal.init()
+        me, n = shoal.my_pe(), shoal.n_pes()
+        of = lambda pe: bytes([pe]) * (700 * pe if pe % 2 else 0)
+        for _ in range(3):
+            assert _core.world_group().share(of(me)) == [of(pe) for pe in range(n)]
+        for i in range(20):  # each tells the others, in 512 bytes, what it has dropped
+            x = shoal.full(10, i)
+            del x
+            gc.collect()
+            assert shoal.all_gather(me).tolist() == list(range(n))
+        """, SHMEM_SYMMETRIC_SIZE="8m")
+    assert run.status == 0, run
+
+
+def test_heap_too_small_for_so_many_pes_is_an_exception_on_all():
+    run = job(44, """
+        import shoal
+        try:
+            shoal.init()
+        except RuntimeError as error:
+            assert "make SHMEM_SYMMETRIC_SIZE larger" in str(error), error
+            assert not shoal.is_initialized()
+            print("refused\\n", end="", flush=True)
+        """, SHMEM_SYMMETRIC_SIZE="8m")
+    assert run.status == 0 and run.out.count("refused") == 44, run
