@@ -80,7 +80,9 @@ def allreduce(team: shoal.Team, tensor: Any, op: str = "sum") -> None:
 
 
 def broadcast(team: shoal.Team, tensor: Any, root: int = 0) -> None:
-    """Fills everyone's `tensor` with member `root`'s."""
+    """Fills everyone's `tensor`, contiguous, with member `root`'s. Raises as :func:`allreduce`."""
+    if not hasattr(tensor, "detach") and not isinstance(tensor, np.ndarray):
+        raise TypeError(f"broadcast: works in place, on a writeable NumPy array or a CPU tensor, not on {type(tensor).__name__}")
     team.broadcast(tensor, root)
 
 

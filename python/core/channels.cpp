@@ -13,7 +13,9 @@
 namespace shoal::python {
 
 std::size_t Channels::payload_bytes(int n_pes) noexcept {
-  return std::clamp<std::size_t>((std::size_t{1} << 20) / static_cast<std::size_t>(n_pes), 4096, 128 * 1024) - sizeof(Header);
+  // A fragment is whole cache lines, so that the header of the next one is aligned.
+  const std::size_t fragment = (std::size_t{1} << 20) / static_cast<std::size_t>(n_pes) / sizeof(Header) * sizeof(Header);
+  return std::clamp<std::size_t>(fragment, 4096, 128 * 1024) - sizeof(Header);
 }
 
 std::size_t Channels::area_bytes(int n_pes) noexcept {
@@ -47,6 +49,10 @@ bool Channels::matches(const Transfer& receive, int pe, std::uint64_t group, std
 std::shared_ptr<Transfer> Channels::start(Transfer transfer) {
   const std::lock_guard guard(mutex_);
   auto shared = std::make_shared<Transfer>(std::move(transfer));
+  if (closed_) {
+    cut_off(*shared);
+    return shared;
+  }
   if (shared->sends) {
     outgoing_[static_cast<std::size_t>(shared->pe)].queue.push_back(shared);
     progress();
@@ -154,7 +160,38 @@ bool Channels::progress_receive(int pe, Incoming& in) {
   }
 }
 
+void Channels::cut_off(Transfer& transfer) {
+  transfer.done = transfer.cut_off = true;
+  transfer.error = std::string(transfer.sends ? "send" : "receive") + ": shoal.finalize() ended its job";
+}
+
+void Channels::close() {
+  const std::lock_guard guard(mutex_);
+  closed_ = true;
+  for (const Outgoing& out : outgoing_)
+    for (const auto& transfer : out.queue) cut_off(*transfer);
+  for (const Incoming& in : incoming_) {
+    if (in.current != nullptr) cut_off(*in.current);
+    for (const Unexpected& message : in.unexpected)
+      if (message.taken_by != nullptr) cut_off(*message.taken_by);
+  }
+  for (const auto& receive : receives_) cut_off(*receive);
+}
+
+void Channels::abandon(Transfer& transfer) {
+  const std::lock_guard guard(mutex_);
+  if (transfer.done) return;
+  if (transfer.sends) {
+    transfer.copy.assign(transfer.data, transfer.data + transfer.bytes);
+    transfer.data = transfer.copy.data();
+  } else {
+    receives_.remove_if([&](const auto& receive) { return receive.get() == &transfer; });
+    transfer.bytes = 0;
+  }
+}
+
 void Channels::progress() {
+  if (closed_) return;
   for (int pe = 0; pe < n_pes_; ++pe) {
     const auto index = static_cast<std::size_t>(pe);
     if (!outgoing_[index].queue.empty()) progress_send(pe, outgoing_[index]);
@@ -174,13 +211,14 @@ bool Channels::test(Transfer& transfer) {
 }
 
 void Channels::wait(Transfer& transfer, double timeout_seconds) {
-  const std::uint64_t deadline = timeout_seconds <= 0 ? 0 : now_ns() + static_cast<std::uint64_t>(timeout_seconds * 1e9);
+  const std::uint64_t deadline = timeout_seconds <= 0 ? 0 : deadline_after(timeout_seconds);
   Backoff backoff(Runtime::instance().crowded(), deadline);
   while (!test(transfer))
     backoff.pause([&] {
       return std::string(transfer.sends ? "send to" : "receive from") + (transfer.pe < 0 ? " any PE" : " PE " + std::to_string(transfer.pe)) + " with tag " +
              std::to_string(transfer.tag) + " was not matched within " + std::to_string(timeout_seconds) + " s";
     });
+  if (transfer.cut_off) throw std::runtime_error(transfer.error);
   if (!transfer.error.empty()) throw std::invalid_argument(transfer.error);
 }
 

@@ -29,6 +29,8 @@ struct Transfer {
   std::uint64_t bytes = 0, moved = 0;
   bool done = false;
   std::string error;         ///< why it failed, once done
+  bool cut_off = false;      ///< by finalize
+  std::vector<char> copy = {};  ///< of what an abandoned send still has to send
 };
 
 class Channels final {
@@ -45,7 +47,11 @@ class Channels final {
   void poll();
   /// @return whether it is done
   bool test(Transfer& transfer);
-  /// @throws std::invalid_argument when the message doesn't fit, Timeout
+  /// Its caller's memory goes: a send goes on from a copy, a receive is taken back or drops what arrives for it.
+  void abandon(Transfer& transfer);
+  /// The job ends: whatever is under way fails, and nothing touches the heap any more.
+  void close();
+  /// @throws std::invalid_argument when the message doesn't fit, Timeout, std::runtime_error after close
   void wait(Transfer& transfer, double timeout_seconds);
 
  private:
@@ -82,6 +88,7 @@ class Channels final {
   bool progress_receive(int pe, Incoming& in);
   void begin_message(int pe, Incoming& in, const Header& header);
   void finish(Transfer& transfer, std::uint64_t total);
+  static void cut_off(Transfer& transfer);
   bool take_unexpected(Transfer& receive, int pe);
   static bool matches(const Transfer& receive, int pe, std::uint64_t group, std::int64_t tag) noexcept;
   Header* fragment(int sender, std::uint64_t number) const noexcept;
@@ -93,6 +100,7 @@ class Channels final {
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
   std::list<std::shared_ptr<Transfer>> receives_;  // posted, in order
+  bool closed_ = false;
   std::mutex mutex_;
 };
 

@@ -50,8 +50,8 @@ void clear_slot(Pool& pool, int slot, int members) {
     std::memset(pool.slot(slot) + static_cast<std::size_t>(i) * stride, 0, sizeof(Group::Message));
 }
 
-Group::Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::string name)
-    : pool_(pool), pes_(std::move(pes)), slot_(-1), epoch_(Runtime::instance().epoch()), name_(std::move(name)), window_(window_of(pool, size())) {
+Group::Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::string name, std::uint64_t epoch)
+    : pool_(pool), pes_(std::move(pes)), slot_(-1), epoch_(epoch), name_(std::move(name)), window_(window_of(pool, size())) {
   if (window_ == 0) throw std::runtime_error("a group of " + std::to_string(size()) + " is too large for this heap: make SHMEM_SYMMETRIC_SIZE larger");
   const int me = shmem_my_pe();
   for (int i = 0; i < size(); ++i)
@@ -69,7 +69,15 @@ Group::Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::stri
 }
 
 Group::~Group() {
-  if (epoch_ == Runtime::instance().epoch()) pool_.give_back(slot_);
+  // Members that a broken group left behind may still write into its slot.
+  if (epoch_ == Runtime::instance().epoch() && !broken_) pool_.give_back(slot_);
+}
+
+Group::Turn::Turn(Group& group) : guard_(group.mutex_) {
+  if (group.epoch_ != Runtime::instance().epoch()) throw std::runtime_error(group.name_ + " is of a job that shoal.finalize() ended");
+  if (group.broken_)
+    throw std::runtime_error(group.name_ + " can't be used any more: an earlier operation was given up while it waited, by a timeout or Ctrl-C, so "
+                             "its members are no longer in step; make a new one");
 }
 
 std::byte* Group::next_payload(int member) const noexcept {
@@ -97,11 +105,16 @@ const Group::Message& Group::take(int member) {
   Message* message = slot_of(own_ + static_cast<std::size_t>(member) * 2 * (sizeof(Message) + window_), ++peer.taken);
   const std::uint64_t deadline = timeout_ns_ == 0 ? 0 : now_ns() + timeout_ns_;
   Backoff backoff(Runtime::instance().crowded(), deadline);
-  while (shmem_uint64_test(&message->sequence, SHMEM_CMP_EQ, peer.taken) == 0)
-    backoff.pause([&] {
-      return "PE " + std::to_string(pe(rank_)) + " waited " + std::to_string(timeout_ns_ / 1'000'000'000u) + " s for PE " +
-             std::to_string(pe(member)) + " in a collective of " + name_ + ": has it made the same call?";
-    });
+  try {
+    while (shmem_uint64_test(&message->sequence, SHMEM_CMP_EQ, peer.taken) == 0)
+      backoff.pause([&] {
+        return "PE " + std::to_string(pe(rank_)) + " waited " + std::to_string(timeout_ns_ / 1'000'000'000u) + " s for PE " +
+               std::to_string(pe(member)) + " in a collective of " + name_ + ": has it made the same call?";
+      });
+  } catch (...) {
+    broken_ = true;
+    throw;
+  }
   return *message;
 }
 
@@ -112,7 +125,7 @@ bool Group::others(int& member, int step) const noexcept {
 }
 
 std::int64_t Group::on_heap(const void* address) const noexcept {
-  if (address == nullptr || Runtime::instance().find(address) == nullptr) return 0;
+  if (address == nullptr || !Runtime::instance().holds(address)) return 0;
   return static_cast<const char*>(address) - pool_.base;
 }
 
@@ -131,10 +144,9 @@ Description Group::describe(Kind kind, const Operand& operand, int op, int root,
 }
 
 void Group::compare(const Description& mine, const Description& theirs, int member) const {
-  bool same = mine.kind == theirs.kind && mine.type == theirs.type && mine.op == theirs.op && mine.root == theirs.root &&
-              mine.count == theirs.count && mine.dimensions == theirs.dimensions && std::memcmp(mine.shape, theirs.shape, sizeof mine.shape) == 0;
-  // Without a count in common, what one sends must be what the other expects.
-  if (mine.count == 0 && theirs.count == 0) same = same && mine.sends == theirs.expects && mine.expects == theirs.sends;
+  const bool same = mine.kind == theirs.kind && mine.type == theirs.type && mine.op == theirs.op && mine.root == theirs.root &&
+              mine.count == theirs.count && mine.dimensions == theirs.dimensions && std::memcmp(mine.shape, theirs.shape, sizeof mine.shape) == 0 &&
+              mine.sends == theirs.expects && mine.expects == theirs.sends;
   if (same) return;
   std::string text = said_by(pe(rank_), mine) + ", " + said_by(pe(member), theirs);
   if (mine.sends != theirs.expects || mine.expects != theirs.sends)
@@ -160,7 +172,7 @@ void Group::meet() {
 }
 
 void Group::barrier() {
-  const std::lock_guard guard(mutex_);
+  const Turn turn(*this);
   shmem_quiet();
   Description mine;
   mine.kind = Kind::barrier;
@@ -168,17 +180,33 @@ void Group::barrier() {
 }
 
 std::vector<std::vector<std::byte>> Group::share(const Description& mine, std::span<const std::byte> bytes) {
-  const std::lock_guard guard(mutex_);
-  std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(size()), std::vector<std::byte>(bytes.begin(), bytes.end()));
-  std::vector<Description> said(static_cast<std::size_t>(size()), mine);
+  const Turn turn(*this);
+  std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(size()));
+  all[static_cast<std::size_t>(rank_)].assign(bytes.begin(), bytes.end());
+  Description first = mine;
+  first.source = static_cast<std::int64_t>(bytes.size());
+  std::vector<Description> said(static_cast<std::size_t>(size()), first);
+  const auto messages = [&](std::int64_t total) { return std::max<std::uint64_t>(1, (static_cast<std::uint64_t>(total) + window_ - 1) / window_); };
+  std::vector<std::uint64_t> rounds(static_cast<std::size_t>(size()), messages(first.source));
   int member;
-  for (int step = 1; others(member, step); ++step) post(member, mine, bytes.data(), bytes.size());
-  for (int step = 1; others(member, step); ++step) {
-    const Message& message = take(member);
-    said[static_cast<std::size_t>(member)] = message.description;
-    all[static_cast<std::size_t>(member)].assign(message.payload, message.payload + message.description.bytes);
+  for (std::uint64_t round = 0, most = 1; round < most; ++round) {
+    const auto piece = bytes.subspan(std::min<std::size_t>(bytes.size(), round * window_));
+    for (int step = 1; others(member, step); ++step)
+      if (round < rounds[static_cast<std::size_t>(member)])
+        post(member, round == 0 ? first : Description{}, piece.data(), std::min(piece.size(), window_));
+    for (int step = 1; others(member, step); ++step) {
+      const auto i = static_cast<std::size_t>(member);
+      if (round >= rounds[i]) continue;
+      const Message& message = take(member);
+      all[i].insert(all[i].end(), message.payload, message.payload + message.description.bytes);
+      if (round != 0) continue;
+      said[i] = message.description;
+      rounds[i] = std::max(rounds[i], messages(said[i].source));
+      most = std::max(most, rounds[i]);
+    }
+    if (round != 0) continue;
+    for (int step = 1; others(member, step); ++step) compare(mine, said[static_cast<std::size_t>(member)], member);
   }
-  for (int step = 1; others(member, step); ++step) compare(mine, said[static_cast<std::size_t>(member)], member);
   return all;
 }
 

@@ -4,7 +4,9 @@
 //
 // Each pair of members exchanges messages in step: message k goes into slot k % 2 of the receiver's inbox for its sender, and is
 // sent only after message k - 1 of the other arrived, which tells that slot k % 2 was read. The first message of a
-// collective says what its sender thinks the collective is, so members that disagree find out instead of waiting for ever.
+// collective goes to all members and says what its sender thinks the collective is, so members that disagree find out instead
+// of waiting for ever. All that was posted is taken even then: the next collective begins in step. A wait that is given up
+// (a deadline, Ctrl-C) leaves messages behind, and the group can't be used any more.
 //
 // Thread safety: one operation at a time (a lock sees to it); several groups run at the same time.
 #pragma once
@@ -35,7 +37,7 @@ struct Description {
   std::uint64_t count = 0;        ///< elements that all members must agree on; 0 where they may differ
   std::uint64_t sends = 0;        ///< bytes for the receiver of the message in this collective
   std::uint64_t expects = 0;      ///< bytes from it
-  std::int64_t source = 0, dest = 0;  ///< operands on the heap, relative to the pool; 0: elsewhere
+  std::int64_t source = 0, dest = 0;  ///< operands on the heap, relative to the pool; 0: elsewhere. Of share(): its bytes in all, 0
   std::uint32_t dimensions = 0;   ///< of `shape`, for messages to people; 0: just a count
   std::uint32_t bytes = 0;        ///< payload of this message
   std::int64_t shape[kMostDimensions] = {};
@@ -53,7 +55,8 @@ class Group final {
  public:
   /// @param pes    the members' world PEs, in order
   /// @param slots  each member's slot in its own pool; all have cleared theirs (clear_slot) before anyone makes its group
-  Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::string name);
+  /// @param epoch  the Runtime's in which it can be used
+  Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::string name, std::uint64_t epoch);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -73,11 +76,10 @@ class Group final {
   void reduce(void* dest, const void* source, const Operand& operand, int op, int root);
   /// As all_reduce of blocks of `operand.count` elements, of which each member gets its own. sources[i] is for member i.
   void reduce_scatter(void* dest, const std::vector<const void*>& sources, const Operand& operand, int op);
-  /// Each member's `to[i]` of `sends[i]` bytes becomes `from[rank]` there. `partners` are the members that this one
-  /// exchanges with, itself apart; what it has for itself is copied.
+  /// Each member's `to[i]` of `sends[i]` bytes becomes `from[rank]` there; what it has for itself is copied.
   void exchange(Kind kind, const Operand& operand, int root, const std::vector<const void*>& to, const std::vector<std::uint64_t>& sends,
                 const std::vector<void*>& from, const std::vector<std::uint64_t>& expects);
-  /// Each member's `bytes` (at most a few hundred) to all, with a description that they must agree on.
+  /// Each member's `bytes` to all, with a description that they must agree on.
   std::vector<std::vector<std::byte>> share(const Description& mine, std::span<const std::byte> bytes);
   /// Element i of `dest` combines the sources of members 0 to this one (without itself: `exclusive`).
   void scan(void* dest, const void* source, const Operand& operand, bool exclusive);
@@ -94,6 +96,14 @@ class Group final {
     std::byte payload[];
   };
   static_assert(sizeof(Message) == 128);
+  /// One operation: the only one while it lasts. @throws std::runtime_error where the group can't be used
+  class Turn final {
+   public:
+    explicit Turn(Group& group);
+
+   private:
+    const std::lock_guard<std::mutex> guard_;
+  };
 
   Message* slot_of(char* inbox, std::uint64_t sequence) const noexcept {
     return reinterpret_cast<Message*>(inbox + (sequence % 2) * (sizeof(Message) + window_));
@@ -104,8 +114,7 @@ class Group final {
   std::byte* next_payload(int member) const noexcept;
   const Message& take(int member);
   bool others(int& member, int step) const noexcept;
-  /// First messages to all members, without payload; compares what they say.
-  void agree(Description mine, std::vector<Description>& theirs);
+  /// @throws std::invalid_argument
   void compare(const Description& mine, const Description& theirs, int member) const;
   Description describe(Kind kind, const Operand& operand, int op, int root, const void* source, const void* dest) const;
   std::int64_t on_heap(const void* address) const noexcept;
@@ -132,6 +141,7 @@ class Group final {
   char* own_ = nullptr;     // this member's slot
   std::vector<Peer> peers_;
   std::uint64_t timeout_ns_ = 0;
+  bool broken_ = false;     // a wait was given up: members are no longer in step
   std::mutex mutex_;
   friend void clear_slot(Pool& pool, int slot, int members);
 };

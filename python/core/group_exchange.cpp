@@ -3,6 +3,8 @@
 // on the sender's heap is read there instead.
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 #include "copy.hpp"
 #include "group.hpp"
@@ -23,7 +25,7 @@ std::uint64_t further_messages(std::uint64_t bytes, bool in_place, std::size_t w
 
 void Group::exchange(Kind kind, const Operand& operand, int root, const std::vector<const void*>& to, const std::vector<std::uint64_t>& sends,
                      const std::vector<void*>& from, const std::vector<std::uint64_t>& expects) {
-  const std::lock_guard guard(mutex_);
+  const Turn turn(*this);
   struct Traffic {
     int member;
     const char* to;
@@ -36,8 +38,6 @@ void Group::exchange(Kind kind, const Operand& operand, int root, const std::vec
   const auto index = [](int i) { return static_cast<std::size_t>(i); };
   int member;
   for (int step = 1; others(member, step); ++step) {
-    // With a root, the others have nothing to do with each other.
-    if (root >= 0 && rank_ != root && member != root) continue;
     Traffic t{member, static_cast<const char*>(to[index(member)]), static_cast<char*>(from[index(member)]), sends[index(member)], expects[index(member)], 0,
               describe(kind, operand, 0, root, nullptr, nullptr)};
     t.mine.sends = t.sends;
@@ -45,8 +45,13 @@ void Group::exchange(Kind kind, const Operand& operand, int root, const std::vec
     if (t.sends >= kReadInPlaceBytes && peers_[index(member)].mapped != nullptr) t.mine.source = on_heap(t.to);
     traffic.push_back(t);
   }
-  if (sends[index(rank_)] != 0 && to[index(rank_)] != from[index(rank_)])
-    copy_block(from[index(rank_)], to[index(rank_)], std::min(sends[index(rank_)], expects[index(rank_)]), sends[index(rank_)] >= kStreamBytes);
+  // A disagreement is told once all is done with the members that agree: they see nothing of it, and wait for their data.
+  std::string disagreement;
+  const std::uint64_t own = sends[index(rank_)];
+  if (own != expects[index(rank_)])
+    disagreement = "PE " + std::to_string(pe(rank_)) + " sends " + std::to_string(own) + " bytes to itself, but expects " + std::to_string(expects[index(rank_)]);
+  else if (own != 0 && to[index(rank_)] != from[index(rank_)])
+    copy_block(from[index(rank_)], to[index(rank_)], own, own >= kStreamBytes);
 
   const auto payload = [&](const Traffic& t, std::uint64_t message) {
     const std::uint64_t begin = message * window_;
@@ -58,9 +63,14 @@ void Group::exchange(Kind kind, const Operand& operand, int root, const std::vec
     t.theirs = message.description;
     if (t.theirs.bytes != 0 && t.theirs.bytes <= t.expects) copy_block(t.from, message.payload, t.theirs.bytes);
   }
-  for (Traffic& t : traffic) compare(t.mine, t.theirs, t.member);
   std::uint64_t rounds = 0;
   for (Traffic& t : traffic) {
+    try {
+      compare(t.mine, t.theirs, t.member);
+    } catch (const std::invalid_argument& error) {
+      if (disagreement.empty()) disagreement = error.what();
+      continue;
+    }
     if (t.theirs.source != 0) copy_block(t.from, there(t.member, t.theirs.source), t.expects, t.expects >= kStreamBytes);
     t.further = std::max(further_messages(t.sends, t.source_in_place(), window_), further_messages(t.expects, t.theirs.source != 0, window_));
     rounds = std::max(rounds, t.further);
@@ -76,6 +86,7 @@ void Group::exchange(Kind kind, const Operand& operand, int root, const std::vec
     }
   }
   stream_fence();
+  if (!disagreement.empty()) throw std::invalid_argument(disagreement);
 }
 
 }  // namespace shoal::python

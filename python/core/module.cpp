@@ -8,6 +8,8 @@
 #include <shmemx.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "channels.hpp"
 #include "group.hpp"
 #include "remote.hpp"
@@ -45,8 +47,8 @@ shmem_team_t team_of(Address handle) { return at<shmem_team_handle>(handle); }
 Address number_of(const void* handle) { return reinterpret_cast<Address>(handle); }
 
 void define_life(py::module_& m) {
-  m.def("init", [](int level) { runtime().init(level); }, "level"_a);
-  m.def("finalize", [] { runtime().finalize(); });
+  m.def("init", [](int level) { runtime().init(level); }, "level"_a, Unlocked());
+  m.def("finalize", [] { runtime().finalize(); }, Unlocked());
   m.def("running", [] { return runtime().running(); });
   m.def("epoch", [] { return runtime().epoch(); });
   m.def("require", [](const char* call) { runtime().require(call); });
@@ -70,9 +72,10 @@ void define_memory(py::module_& m) {
         return py::buffer_info(block.data(), 1, py::format_descriptor<std::uint8_t>::format(), static_cast<py::ssize_t>(block.bytes()));
       })
       .def_property_readonly("address", [](const Block& block) { return number_of(block.data()); });
-  m.def("allocate", [](std::size_t bytes, std::size_t alignment, int type, const Shape& shape) { return runtime().allocate(bytes, alignment, type, shape); });
-  m.def("free", [](Block& block) { runtime().free(block); });
-  m.def("is_symmetric", [](Address address) { return runtime().find(at(address)) != nullptr; });
+  m.def("allocate", [](std::size_t bytes, std::size_t alignment, int type, const Shape& shape) { return runtime().allocate(bytes, alignment, type, shape); },
+        Unlocked());
+  m.def("free", [](Block& block) { runtime().free(block); }, Unlocked());
+  m.def("is_symmetric", [](Address address) { return runtime().holds(at(address)); });
   m.def("mapped", [](Address address, int pe) { return number_of(shmem_ptr(at(address), pe)); });
   m.def("view", [](Address address, std::size_t bytes) {
     return py::memoryview::from_memory(at(address), static_cast<py::ssize_t>(bytes));
@@ -108,9 +111,8 @@ void define_rma(py::module_& m) {
   });
 }
 
-Word encode(Type type, const py::handle& value) {
+Word encode_unchecked(Type type, const py::handle& value) {
   Word word{0};
-  if (value.is_none()) return word;
   if (type == kFloat32) word.f32 = value.cast<float>();
   else if (type == kFloat64) word.f64 = value.cast<double>();
   else if (type == kInt32) word.i64 = value.cast<std::int32_t>();
@@ -118,6 +120,14 @@ Word encode(Type type, const py::handle& value) {
   else if (type == kInt64) word.i64 = value.cast<std::int64_t>();
   else word.u64 = value.cast<std::uint64_t>();
   return word;
+}
+Word encode(Type type, const py::handle& value) {
+  try {
+    return encode_unchecked(type, value);
+  } catch (const py::cast_error&) {
+    PyErr_Format(PyExc_OverflowError, "%R is no value of %s", value.ptr(), kTypeInfo[type].name);
+    throw py::error_already_set();
+  }
 }
 py::object decode(Type type, Word word) {
   if (type == kFloat32) return py::float_(static_cast<double>(word.f32));
@@ -130,7 +140,8 @@ void define_atomics(py::module_& m) {
   m.def("has_atomic", [](int type, int operation) { return has_atomic(static_cast<Type>(type), static_cast<Atomic>(operation)); });
   m.def("atomic", [](int operation, Address address, int type_number, int pe, Address context, const py::object& value, const py::object& compare) {
     const Type type = static_cast<Type>(type_number);
-    const Word word = encode(type, value), other = encode(type, compare);
+    const auto operand = [&](const py::object& number) { return number.is_none() ? Word{0} : encode(type, number); };
+    const Word word = operand(value), other = operand(compare);
     const Remote remote{pe, context_of(context)};
     Word result{0};
     unlocked_unless_brief(8, remote, [&] { result = atomic(static_cast<Atomic>(operation), at(address), type, remote, word, other); });
@@ -152,19 +163,23 @@ void define_waits(py::module_& m) {
   m.def("holds", [](Address address, int type, int cmp, const py::object& value) {
     return holds(address, static_cast<Type>(type), cmp, encode(static_cast<Type>(type), value));
   });
-  // Waits until at least `least` of the words compare as wanted; gives the indices of those that do.
-  m.def("wait", [](const std::vector<Address>& words, int type_number, int cmp, const py::object& value, std::size_t least, double timeout, const std::string& call) {
+  // Waits until at least `least` of the words compare as wanted; gives the indices of those that do. A timeout that isn't
+  // positive is one look.
+  m.def("wait", [](const std::vector<Address>& words, int type_number, int cmp, const py::object& value, std::size_t least, std::optional<double> timeout,
+                   const std::string& call) {
     const Type type = static_cast<Type>(type_number);
     const Word wanted = encode(type, value);
     const py::gil_scoped_release unlocked;
     std::vector<std::size_t> found;
-    Backoff backoff(runtime().crowded(), timeout <= 0 ? 0 : now_ns() + static_cast<std::uint64_t>(timeout * 1e9));
+    Backoff backoff(runtime().crowded(), timeout ? deadline_after(*timeout) : 0);
+    const auto in_vain = [&] { return call + ": PE " + std::to_string(runtime().me()) + " waited " + std::to_string(*timeout) + " s in vain"; };
     for (;;) {
       found.clear();
       for (std::size_t i = 0; i < words.size(); ++i)
         if (holds(words[i], type, cmp, wanted)) found.push_back(i);
       if (found.size() >= least) return found;
-      backoff.pause([&] { return call + ": PE " + std::to_string(runtime().me()) + " waited " + std::to_string(timeout) + " s in vain"; });
+      if (timeout && *timeout <= 0) throw Timeout(in_vain());
+      backoff.pause(in_vain);
     }
   });
 }
@@ -215,7 +230,7 @@ void define_groups(py::module_& m) {
   m.def("give_back_slot", [](int slot) { runtime().pool().give_back(slot); });
   py::class_<Group, std::shared_ptr<Group>>(m, "Group")
       .def(py::init([](const std::vector<int>& pes, const std::vector<int>& slots, const std::string& name) {
-        return std::make_shared<Group>(runtime().pool(), pes, slots, name);
+        return std::make_shared<Group>(runtime().pool(), pes, slots, name, runtime().epoch());
       }))
       .def_property_readonly("rank", &Group::rank)
       .def_property_readonly("size", &Group::size)
@@ -252,23 +267,32 @@ void define_groups(py::module_& m) {
         for (const auto& one : all) list.append(py::bytes(reinterpret_cast<const char*>(one.data()), one.size()));
         return list;
       });
-  m.def("world_group", [] { return runtime().world(); });
+  m.def("world_group", [] { return runtime().world("world"); });
+}
+
+/// What Python holds of a send or a receive.
+struct Started {
+  std::shared_ptr<Channels> channels;  // which a finalize may have closed
+  std::shared_ptr<Transfer> transfer;
+};
+Started started(const char* call, Transfer transfer) {
+  std::shared_ptr<Channels> channels = runtime().channels(call);
+  std::shared_ptr<Transfer> shared = channels->start(std::move(transfer));
+  return {std::move(channels), std::move(shared)};
 }
 
 void define_channels(py::module_& m) {
-  py::class_<Transfer, std::shared_ptr<Transfer>>(m, "Transfer").def_readonly("pe", &Transfer::pe);
+  py::class_<Started>(m, "Transfer").def_property_readonly("pe", [](const Started& s) { return s.transfer->pe; });
   m.def("start_send", [](int pe, std::uint64_t group, std::int64_t tag, Address data, std::uint64_t bytes) {
-    return runtime().channels()->start(Transfer{true, pe, {}, group, tag, at<char>(data), bytes, 0, false, {}});
-  });
-  m.def("start_receive", [](int pe, const std::vector<int>& members, std::uint64_t group, std::int64_t tag, Address data, std::uint64_t bytes) {
-    return runtime().channels()->start(Transfer{false, pe, members, group, tag, at<char>(data), bytes, 0, false, {}});
-  });
-  m.def("enter_background", &enter_background);
-  m.def("test_transfer", [](Transfer& transfer) { return runtime().channels()->test(transfer); });
-  m.def("wait_transfer", [](Transfer& transfer, double timeout) {
-    const std::shared_ptr<Channels> channels = runtime().channels();
-    channels->wait(transfer, timeout);
+    return started("send", Transfer{true, pe, {}, group, tag, at<char>(data), bytes, 0, false, {}, false, {}});
   }, Unlocked());
+  m.def("start_receive", [](int pe, const std::vector<int>& members, std::uint64_t group, std::int64_t tag, Address data, std::uint64_t bytes) {
+    return started("receive", Transfer{false, pe, members, group, tag, at<char>(data), bytes, 0, false, {}, false, {}});
+  }, Unlocked());
+  m.def("enter_background", &enter_background);
+  m.def("test_transfer", [](const Started& s) { return s.channels->test(*s.transfer); }, Unlocked());
+  m.def("wait_transfer", [](const Started& s, double timeout) { s.channels->wait(*s.transfer, timeout); }, Unlocked());
+  m.def("abandon_transfer", [](const Started& s) { s.channels->abandon(*s.transfer); }, Unlocked());
 }
 
 }  // namespace

@@ -34,19 +34,33 @@ PyObject* fail(PyObject* type, const std::string& text) {
   return nullptr;
 }
 
-/// The default context when `context` is None; sets *n to the PEs that it numbers.
+/// The default context when `context` is None; sets *n to the PEs that it numbers. @return false for an error: the context ended
 bool context_of(PyObject* context, shmem_ctx_t* handle, int* n) {
   *handle = SHMEM_CTX_DEFAULT;
   *n = Runtime::instance().n_pes();
   if (context == Py_None) return true;
   const py::object number = py::reinterpret_steal<py::object>(PyObject_GetAttrString(context, "_handle"));
   const py::object size = py::reinterpret_steal<py::object>(PyObject_GetAttrString(context, "_n_pes"));
-  if (!number || !size) return false;
+  const py::object epoch = py::reinterpret_steal<py::object>(PyObject_GetAttrString(context, "_epoch"));
+  if (!number || !size || !epoch) return false;
   *handle = reinterpret_cast<shmem_ctx_t>(PyLong_AsSize_t(number.ptr()));
   *n = static_cast<int>(PyLong_AsLong(size.ptr()));
+  const std::uint64_t begun = PyLong_AsUnsignedLongLong(epoch.ptr());
   if (PyErr_Occurred() != nullptr) return false;
   if (*handle == SHMEM_CTX_INVALID) return fail(PyExc_RuntimeError, "the context was destroyed"), false;
+  if (begun != Runtime::instance().epoch()) return fail(PyExc_RuntimeError, "the context is of a job that shoal.finalize() ended"), false;
   return true;
+}
+
+/// Whether the context is still there: one of the user's may have ended since the object was made.
+bool refresh_context(RemoteObject* self) {
+  int n = 0;
+  return self->context == Py_None || context_of(self->context, &self->handle, &n);
+}
+
+bool is_empty(PyObject* array) {
+  const auto* proxy = py::detail::array_proxy(array);
+  return std::find(proxy->dimensions, proxy->dimensions + proxy->nd, 0) != proxy->dimensions + proxy->nd;
 }
 
 PyObject* remote_new(PyTypeObject* type, PyObject* arguments, PyObject* names) {
@@ -61,7 +75,7 @@ PyObject* remote_new(PyTypeObject* type, PyObject* arguments, PyObject* names) {
   if (!context_of(context, &handle, &n)) return nullptr;
   if (pe < 0 || pe >= n)
     return fail(PyExc_IndexError, "on: PE " + std::to_string(pe) + " is out of range: there are PEs 0 to " + std::to_string(n - 1));
-  if (runtime.find(py::detail::array_proxy(array)->data) == nullptr)
+  if (!is_empty(array) && !runtime.holds(py::detail::array_proxy(array)->data))  // what has no elements may point behind its memory
     return fail(PyExc_ValueError, "on: the array is not on the symmetric heap: make it by shoal.zeros and its like, or it was freed");
   auto* self = reinterpret_cast<RemoteObject*>(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
@@ -111,7 +125,7 @@ int element_of(const RemoteObject* self, PyObject* key, char** address) {
 }
 
 bool alive(const char* address) {
-  if (Runtime::instance().find(address) != nullptr) return true;
+  if (Runtime::instance().holds(address)) return true;
   fail(PyExc_RuntimeError, Runtime::instance().running() ? "the array was freed" : "the array is of a job that shoal.finalize() ended");
   return false;
 }
@@ -243,7 +257,8 @@ PyObject* general(const char* name, PyObject* object, PyObject* key, PyObject* v
 }
 
 PyObject* remote_getitem(PyObject* object, PyObject* key) {
-  const RemoteObject* self = self_of(object);
+  RemoteObject* self = self_of(object);
+  if (!refresh_context(self)) return nullptr;
   const auto* array = array_of(self);
   const Type type = type_of(array);
   char* address = nullptr;
@@ -269,7 +284,8 @@ PyObject* remote_getitem(PyObject* object, PyObject* key) {
 }
 
 int remote_setitem(PyObject* object, PyObject* key, PyObject* value) {
-  const RemoteObject* self = self_of(object);
+  RemoteObject* self = self_of(object);
+  if (!refresh_context(self)) return -1;
   if (value == nullptr) return fail(PyExc_TypeError, "elements of an array can't be deleted"), -1;
   const auto* array = array_of(self);
   const Type type = type_of(array);
@@ -318,7 +334,7 @@ bool copy_array(bool put, py::handle there, py::handle here, int pe, py::handle 
   if (!context_of(context.ptr(), &remote.context, &n)) throw py::error_already_set();
   if (!Runtime::instance().running() || pe < 0 || pe >= n || !py::isinstance<py::array>(there)) return false;
   const auto* array = py::detail::array_proxy(there.ptr());
-  if (Runtime::instance().find(array->data) == nullptr) return false;
+  if (!Runtime::instance().holds(array->data)) return false;
   const int copied = copy_whole(put ? Direction::put : Direction::get, array, {array->data, 0}, here.ptr(), remote, waits);
   if (copied < 0) throw py::error_already_set();
   return copied == 1;

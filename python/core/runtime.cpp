@@ -54,11 +54,10 @@ void put_back(const std::vector<Kept>& kept) {
 }  // namespace
 
 int Pool::take() {
-  for (int i = 0; i < kSlots; ++i)
-    if ((taken >> i & 1) == 0) {
-      taken |= std::uint64_t{1} << i;
-      return i;
-    }
+  for (int i = 0; i < kSlots; ++i) {
+    const std::uint64_t bit = std::uint64_t{1} << i;
+    if ((taken.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) return i;
+  }
   throw std::runtime_error("this PE is in " + std::to_string(kSlots) + " teams and process groups already: destroy some");
 }
 
@@ -68,6 +67,7 @@ Runtime& Runtime::instance() {
 }
 
 void Runtime::init(int thread_level) {
+  const std::lock_guard guard(life_);
   if (running()) {
     ++inits_;
     return;
@@ -76,28 +76,55 @@ void Runtime::init(int thread_level) {
   if (shmem_init_thread(thread_level, &provided) != 0) throw std::runtime_error("init: the library could not start; the line on stderr says why");
   me_ = shmem_my_pe();
   n_pes_ = shmem_n_pes();
-  ++epoch_;
-  inits_ = 1;
-  make_pool();
-  channels_ = std::make_shared<Channels>(pool_, n_pes_, me_);
-  std::vector<int> pes(static_cast<std::size_t>(n_pes_)), slots(static_cast<std::size_t>(n_pes_), 0);
-  for (int i = 0; i < n_pes_; ++i) pes[static_cast<std::size_t>(i)] = i;
-  clear_slot(pool_, pool_.take(), n_pes_);
-  shmem_barrier_all();
-  world_ = std::make_shared<Group>(pool_, std::move(pes), std::move(slots), "the world");
+  try {
+    make_pool();
+    auto channels = std::make_shared<Channels>(pool_, n_pes_, me_);
+    std::vector<int> pes(static_cast<std::size_t>(n_pes_)), slots(static_cast<std::size_t>(n_pes_), 0);
+    for (int i = 0; i < n_pes_; ++i) pes[static_cast<std::size_t>(i)] = i;
+    auto world = std::make_shared<Group>(pool_, std::move(pes), std::move(slots), "the world", epoch() + 1);
+    clear_slot(pool_, pool_.take(), n_pes_);
+    shmem_barrier_all();
+    inits_ = 1;
+    publish(std::move(world), std::move(channels));
+  } catch (...) {  // on all PEs alike: it depends on the heap and the number of PEs
+    shmem_finalize();
+    throw;
+  }
+}
+
+/// Begins an epoch, or ends one where there is no world.
+void Runtime::publish(std::shared_ptr<Group> world, std::shared_ptr<Channels> channels) noexcept {
+  const std::lock_guard guard(mutex_);
+  world_ = std::move(world);
+  channels_ = std::move(channels);
+  epoch_.fetch_add(1, std::memory_order_release);
+}
+
+std::shared_ptr<Group> Runtime::world(const char* call) const {
+  const std::lock_guard guard(mutex_);
+  if (world_ == nullptr) require(call);
+  return world_;
+}
+
+std::shared_ptr<Channels> Runtime::channels(const char* call) const {
+  const std::lock_guard guard(mutex_);
+  if (channels_ == nullptr) require(call);
+  return channels_;
+}
+
+std::shared_ptr<Channels> Runtime::channels() const noexcept {
+  const std::lock_guard guard(mutex_);
+  return channels_;
 }
 
 void Runtime::make_pool() {
   const std::size_t heap = shmemx_heap_size(SHMEMX_HEAP_DEFAULT);
-  pool_ = Pool{};
+  pool_.taken.store(0, std::memory_order_relaxed);
   pool_.channel_bytes = (Channels::area_bytes(n_pes_) + 4095) / 4096 * 4096;
   pool_.slot_bytes = std::clamp<std::size_t>(heap / 8 / Pool::kSlots / 4096 * 4096, 16384, Pool::kMostSlotBytes);
   pool_.base = static_cast<char*>(shmem_align(4096, pool_.channel_bytes + Pool::kSlots * pool_.slot_bytes));
-  if (pool_.base == nullptr) {
-    shmem_finalize();
-    ++epoch_;
+  if (pool_.base == nullptr)
     throw std::runtime_error("init: a heap of " + std::to_string(heap) + " bytes has no room for the work area: set SHMEM_SYMMETRIC_SIZE to 64m or more");
-  }
   mapped_.assign(static_cast<std::size_t>(n_pes_), false);
   long neighbours = 0;
   for (int pe = 0; pe < n_pes_; ++pe) {
@@ -108,20 +135,25 @@ void Runtime::make_pool() {
 }
 
 void Runtime::finalize() {
+  const std::lock_guard guard(life_);
   if (!running() || --inits_ > 0) return;
-  world_.reset();
-  channels_.reset();
-  const std::vector<Kept> kept = keep(live_);
-  live_.clear();
-  ids_.clear();
-  ++epoch_;
+  if (const auto channels = this->channels()) channels->close();
+  publish(nullptr, nullptr);
+  shmem_barrier_all();  // what others put here has arrived
+  std::vector<Kept> kept;
+  {
+    const std::lock_guard locked(mutex_);
+    kept = keep(live_);
+    live_.clear();
+    ids_.clear();
+  }
   shmem_finalize();
   put_back(kept);
 }
 
 void Runtime::require(const char* call) const {
   if (running()) return;
-  throw std::runtime_error(std::string(call) + (epoch_ == 0 ? ": called before shoal.init()" : ": called after shoal.finalize()") + ": call shoal.init() first");
+  throw std::runtime_error(std::string(call) + (epoch() == 0 ? ": called before shoal.init()" : ": called after shoal.finalize()") + ": call shoal.init() first");
 }
 
 void Runtime::check_pe(const char* call, int pe, int n) {
@@ -129,12 +161,13 @@ void Runtime::check_pe(const char* call, int pe, int n) {
     throw std::out_of_range(std::string(call) + ": PE " + std::to_string(pe) + " is out of range: there are PEs 0 to " + std::to_string(n - 1));
 }
 
-const Live* Runtime::find(const void* address) const noexcept {
+bool Runtime::holds(const void* address) const noexcept {
+  const std::lock_guard guard(mutex_);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   auto after = std::upper_bound(live_.begin(), live_.end(), at, [](std::uintptr_t a, const Live& live) { return a < live.base; });
-  if (after == live_.begin()) return nullptr;
+  if (after == live_.begin()) return false;
   --after;
-  return at - after->base < after->bytes ? &*after : nullptr;
+  return at - after->base < after->bytes;
 }
 
 Block* Runtime::allocate(std::size_t bytes, std::size_t alignment, int type, const std::vector<std::int64_t>& shape) {
@@ -144,10 +177,8 @@ Block* Runtime::allocate(std::size_t bytes, std::size_t alignment, int type, con
   mine.count = std::max<std::size_t>(bytes, 1);
   mine.dimensions = static_cast<std::uint32_t>(std::min<std::size_t>(shape.size(), Description::kMostDimensions));
   std::copy_n(shape.begin(), mine.dimensions, mine.shape);
-  std::vector<std::uint64_t> dropped(kIds / 64);
-  for (const Live& one : live_)
-    if (one.owner == nullptr && static_cast<std::size_t>(one.id) < kIds) dropped[static_cast<std::size_t>(one.id) / 64] |= std::uint64_t{1} << one.id % 64;
-  for (const auto& theirs : world_->share(mine, std::as_bytes(std::span(dropped))))
+  std::vector<std::uint64_t> dropped = dropped_here();
+  for (const auto& theirs : world("allocation")->share(mine, std::as_bytes(std::span(dropped))))
     for (std::size_t i = 0; i < dropped.size() && (i + 1) * 8 <= theirs.size(); ++i) {
       std::uint64_t word;
       std::memcpy(&word, theirs.data() + i * 8, 8);
@@ -156,13 +187,27 @@ Block* Runtime::allocate(std::size_t bytes, std::size_t alignment, int type, con
   reclaim(dropped);
   void* data = shmem_align(std::max<std::size_t>(alignment, 64), std::max<std::size_t>(bytes, 1));
   if (data == nullptr) throw std::bad_alloc();
+  return remember(data, bytes);
+}
+
+Block* Runtime::remember(void* data, std::size_t bytes) {
+  const std::lock_guard guard(mutex_);
   const auto id = static_cast<int>(std::find(ids_.begin(), ids_.end(), false) - ids_.begin());
   if (static_cast<std::size_t>(id) == ids_.size()) ids_.push_back(true);
   ids_[static_cast<std::size_t>(id)] = true;
-  auto* block = new Block(data, bytes, id, epoch_);
+  auto* block = new Block(data, bytes, id, epoch());
   const Live live{reinterpret_cast<std::uintptr_t>(data), std::max<std::size_t>(bytes, 1), id, block};
   live_.insert(std::upper_bound(live_.begin(), live_.end(), live, [](const Live& a, const Live& b) { return a.base < b.base; }), live);
   return block;
+}
+
+/// Bit i: array i is used no more in this process.
+std::vector<std::uint64_t> Runtime::dropped_here() const {
+  std::vector<std::uint64_t> dropped(kIds / 64);
+  const std::lock_guard guard(mutex_);
+  for (const Live& one : live_)
+    if (one.owner == nullptr && static_cast<std::size_t>(one.id) < kIds) dropped[static_cast<std::size_t>(one.id) / 64] |= std::uint64_t{1} << one.id % 64;
+  return dropped;
 }
 
 void Runtime::reclaim(const std::vector<std::uint64_t>& dropped_everywhere) {
@@ -172,24 +217,30 @@ void Runtime::reclaim(const std::vector<std::uint64_t>& dropped_everywhere) {
 
 /// Collective.
 void Runtime::erase(int id) noexcept {
-  const auto found = std::find_if(live_.begin(), live_.end(), [&](const Live& one) { return one.id == id; });
-  void* data = reinterpret_cast<void*>(found->base);
-  live_.erase(found);
-  ids_[static_cast<std::size_t>(id)] = false;
+  void* data = nullptr;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = std::find_if(live_.begin(), live_.end(), [&](const Live& one) { return one.id == id; });
+    if (found == live_.end()) return;
+    data = reinterpret_cast<void*>(found->base);
+    live_.erase(found);
+    ids_[static_cast<std::size_t>(id)] = false;
+  }
   shmem_free(data);
 }
 
 void Runtime::free(Block& block) {
-  if (block.epoch() != epoch_ || find(block.data()) == nullptr) throw std::runtime_error("free: the array is not on the heap: freed already, or of an earlier init");
+  if (block.epoch() != epoch() || !holds(block.data())) throw std::runtime_error("free: the array is not on the heap: freed already, or of an earlier init");
   Description mine;
   mine.kind = Kind::free;
   mine.root = block.id();
-  world_->share(mine, {});
+  world("free")->share(mine, {});
   erase(block.id());
 }
 
 void Runtime::dropped(const Block& block) noexcept {
-  if (block.epoch() != epoch_) return;
+  const std::lock_guard guard(mutex_);
+  if (block.epoch() != epoch()) return;
   for (Live& one : live_)
     if (one.owner == &block) one.owner = nullptr;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's state as this process sees it: whether it runs, what lives on the symmetric heap, and the memory that groups
-// and point-to-point messages work in. All of it is changed with the interpreter's lock held.
+// and point-to-point messages work in. Thread safe; whoever calls what is collective doesn't hold the interpreter's lock.
 #pragma once
 #include <shmem.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,12 +26,12 @@ struct Pool {
   char* base = nullptr;          ///< also the anchor that other heap addresses are told relative to
   std::size_t slot_bytes = 0;
   std::size_t channel_bytes = 0; ///< before the slots
-  std::uint64_t taken = 0;       ///< bit i: slot i is in use here
+  std::atomic<std::uint64_t> taken = 0;  ///< bit i: slot i is in use here; orders nothing else
 
   char* slot(int i) const noexcept { return base + channel_bytes + static_cast<std::size_t>(i) * slot_bytes; }
   /// @throws std::runtime_error when this PE is in too many groups
   int take();
-  void give_back(int slot) noexcept { taken &= ~(std::uint64_t{1} << slot); }
+  void give_back(int slot) noexcept { taken.fetch_and(~(std::uint64_t{1} << slot), std::memory_order_relaxed); }
 };
 
 /// One symmetric allocation.
@@ -45,9 +47,9 @@ class Runtime final {
   /// The only one; never destroyed, since exit handlers may still ask it.
   static Runtime& instance();
 
-  bool running() const noexcept { return epoch_ % 2 == 1; }
+  bool running() const noexcept { return epoch() % 2 == 1; }
   /// Odd while the library runs; a new number each time.
-  std::uint64_t epoch() const noexcept { return epoch_; }
+  std::uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }  // with publish()
   int me() const noexcept { return me_; }
   int n_pes() const noexcept { return n_pes_; }
   /// Whether PEs of this machine outnumber its processors.
@@ -55,8 +57,11 @@ class Runtime final {
   /// Whether this PE loads and stores that one's memory: a transfer then waits for nobody.
   bool mapped(int pe) const noexcept { return mapped_[static_cast<std::size_t>(pe)]; }
   Pool& pool() noexcept { return pool_; }
-  const std::shared_ptr<Group>& world() const noexcept { return world_; }
-  const std::shared_ptr<Channels>& channels() const noexcept { return channels_; }
+  /// @throws std::runtime_error between finalize and init
+  std::shared_ptr<Group> world(const char* call) const;
+  std::shared_ptr<Channels> channels(const char* call) const;
+  /// The same; null between finalize and init.
+  std::shared_ptr<Channels> channels() const noexcept;
 
   /// Collective. @throws std::runtime_error
   void init(int thread_level);
@@ -67,8 +72,8 @@ class Runtime final {
   /// @throws std::out_of_range for a PE that isn't one of `n`
   static void check_pe(const char* call, int pe, int n);
 
-  /// The allocation that holds `address`, or null.
-  const Live* find(const void* address) const noexcept;
+  /// Whether an allocation holds `address`.
+  bool holds(const void* address) const noexcept;
   /// Collective: equal arguments on all PEs, or a std::invalid_argument that names who differs; memory that all PEs have
   /// dropped is given back first. @throws std::bad_alloc on all PEs alike
   Block* allocate(std::size_t bytes, std::size_t alignment, int type, const std::vector<std::int64_t>& shape);
@@ -79,14 +84,19 @@ class Runtime final {
 
  private:
   void make_pool();
+  void publish(std::shared_ptr<Group> world, std::shared_ptr<Channels> channels) noexcept;
+  std::vector<std::uint64_t> dropped_here() const;
   void reclaim(const std::vector<std::uint64_t>& dropped_everywhere);
   void erase(int id) noexcept;
+  Block* remember(void* data, std::size_t bytes);
 
-  std::uint64_t epoch_ = 0;
+  std::mutex life_;                   // held by init and finalize
+  std::atomic<std::uint64_t> epoch_ = 0;
   int me_ = -1, n_pes_ = 0, inits_ = 0;
   bool crowded_ = false;
   std::vector<bool> mapped_;
   Pool pool_;
+  mutable std::mutex mutex_;          // of the rest; nobody waits, or asks for the interpreter's lock, while holding it
   std::shared_ptr<Group> world_;
   std::shared_ptr<Channels> channels_;
   std::vector<Live> live_;          // by address

@@ -29,6 +29,11 @@ inline std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
+/// For Backoff, so many seconds from now; those that nobody lives to see are none.
+inline std::uint64_t deadline_after(double seconds) noexcept {
+  return seconds < 1e9 ? now_ns() + static_cast<std::uint64_t>(seconds > 0 ? seconds * 1e9 : 0) : 0;
+}
+
 inline void relax() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

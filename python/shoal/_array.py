@@ -46,10 +46,13 @@ class Array(np.ndarray):
     def mapped(self, pe: int) -> "np.ndarray | None":
         """PE `pe`'s copy as a NumPy array for plain loads and stores, where this PE can map it; else None.
 
-        Order them by :func:`fence`, :func:`quiet` or a barrier. Valid until the array is freed.
+        Order them by :func:`fence`, :func:`quiet` or a barrier. Valid until the array is freed, or :func:`finalize`: after either, a
+        use ends the process. Raises IndexError (PE out of range), ValueError (not on the heap), RuntimeError (no job).
         """
         _core.require("mapped")
         _core.check_pe("mapped", pe, _core.n_pes())
+        if self.size and not is_symmetric(self):
+            raise ValueError("mapped: the array is not on the symmetric heap: it was freed, or is of an earlier job")
         address = _core.mapped(self.ctypes.data, pe)
         if address == 0:
             return None
@@ -156,6 +159,11 @@ def free(array: Array) -> None:
     if not isinstance(block, _core.Block):
         raise ValueError("free: needs the array that shoal.zeros or its like returned, not a slice of it or a copy")
     _core.free(block)
+
+
+def is_memory(data: Any, array: np.ndarray) -> bool:
+    """Whether `array`, which as_numpy gave for `data`, is its memory: not the copy that a sequence or a number becomes."""
+    return array is data or not array.flags.owndata
 
 
 def as_numpy(data: Any, call: str) -> np.ndarray:

@@ -2,12 +2,13 @@
 """Transfers of more than a single number: what core/remote.cpp leaves to Python, and the explicit put and get."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from . import _core
-from ._array import Array, as_numpy, is_symmetric
+from ._array import Array, as_numpy, is_memory, is_symmetric
 
 
 def _handle(context: Any) -> int:
@@ -15,6 +16,8 @@ def _handle(context: Any) -> int:
         return 1  # the default context
     if context._handle == 0:
         raise RuntimeError("the context was destroyed")
+    if context._epoch != _core.epoch():
+        raise RuntimeError("the context is of a job that shoal.finalize() ended")
     return context._handle
 
 
@@ -79,11 +82,29 @@ def _fetch(view: np.ndarray, pe: int, handle: int, out: np.ndarray, waits: bool 
     return out
 
 
+def _values(call: str, value: Any, dtype: np.dtype) -> np.ndarray:
+    """`value` as an array that converts to `dtype`. Python's numbers, and sequences of them, have no dtype: it's their values that must
+    fit."""
+    if isinstance(value, int) and dtype.kind in "iu":  # NumPy makes objects of the largest
+        _check_range(value, value, dtype)
+        return np.asarray(value, dtype)
+    source = as_numpy(value, call)
+    if source.dtype.kind in "iu" and dtype.kind in "iu" and not is_memory(value, source):
+        if source.size:
+            _check_range(source.min(), source.max(), dtype)
+    elif not np.can_cast(source.dtype, dtype, "same_kind"):
+        raise TypeError(f"{call}: {source.dtype} values don't fit into an array of {dtype}: convert them by .astype()")
+    return source
+
+
+def _check_range(least: Any, most: Any, dtype: np.dtype) -> None:
+    for value in (least, most):
+        if not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
+            raise OverflowError(f"{value} does not fit into {dtype}")
+
+
 def _store(view: np.ndarray, value: Any, pe: int, handle: int, waits: bool = True) -> None:
-    source = as_numpy(value, "put")
-    if not np.can_cast(source.dtype, view.dtype, "same_kind") and not (np.ndim(value) == 0 and not isinstance(value, np.ndarray) and
-                                                                       np.can_cast(np.min_scalar_type(value), view.dtype, "same_kind")):
-        raise TypeError(f"put: {source.dtype} values don't fit into an array of {view.dtype}: convert them by .astype()")
+    source = _values("put", value, view.dtype)
     try:
         source = np.broadcast_to(source, view.shape)
     except ValueError:
@@ -94,7 +115,7 @@ def _store(view: np.ndarray, value: Any, pe: int, handle: int, waits: bool = Tru
     _check(view)
     backwards = any(s.step == -1 for s in turn)
     source = np.ascontiguousarray(source[turn] if backwards else source, view.dtype)
-    _core.transfer(True, address, source.ctypes.data, shape, strides, view.itemsize, pe, handle, waits)
+    _core.transfer(True, address, source.ctypes.data, shape, strides, view.itemsize, pe, handle, waits or backwards)  # a copy ends here
 
 
 def get_item(remote: Any, key: Any) -> Any:
@@ -118,10 +139,11 @@ def set_item(remote: Any, key: Any, value: Any) -> None:
         _store(_view(plain, key)[0], value, remote.pe, _handle(remote.context))
         return
     wanted = rows.shape + plain.shape[1:]
-    source = as_numpy(value, "put")
-    if not np.can_cast(source.dtype, plain.dtype, "same_kind") and np.ndim(value) > 0:
-        raise TypeError(f"put: {source.dtype} values don't fit into an array of {plain.dtype}: convert them by .astype()")
-    values = np.ascontiguousarray(np.broadcast_to(source, wanted), plain.dtype)
+    source = _values("put", value, plain.dtype)
+    try:
+        values = np.ascontiguousarray(np.broadcast_to(source, wanted), plain.dtype)
+    except ValueError:
+        raise ValueError(f"put: values of shape {source.shape} don't fit into rows of shape {wanted} on PE {remote.pe}") from None
     _blocks(True, array, rows, values, remote.pe, _handle(remote.context))
 
 
@@ -129,11 +151,12 @@ def _blocks(put: bool, array: np.ndarray, rows: np.ndarray, local: np.ndarray, p
     if local.size == 0:
         return local
     _check(array)
-    row = array[0]
-    if row.ndim and not np.asarray(row).flags.c_contiguous:
+    plain = array.view(np.ndarray)
+    if not plain[:1].flags.c_contiguous:
         raise IndexError("an index by an array needs rows that are contiguous")
+    row = plain.itemsize * math.prod(plain.shape[1:])  # not plain[0].nbytes: a text loses its padding
     offsets = np.ascontiguousarray(rows.reshape(-1) * array.strides[0], np.int64)
-    _core.transfer_blocks(put, array.ctypes.data, offsets.ctypes.data, offsets.size, row.nbytes, local.ctypes.data, pe, handle)
+    _core.transfer_blocks(put, array.ctypes.data, offsets.ctypes.data, offsets.size, row, local.ctypes.data, pe, handle)
     return local
 
 
@@ -155,10 +178,11 @@ def put(dest: Array, source: Any, pe: int, context: Any = None) -> None:
     """Copies `source` to PE `pe`'s copy of `dest`, a symmetric array, a slice of one, or a CPU tensor on the heap.
 
     `source` is anything NumPy or DLPack takes: of `dest`'s shape or one that broadcasts to it, of a dtype that converts to
-    `dest`'s without changing its kind. On return it may be reused; the data have arrived after :func:`quiet` or
+    `dest`'s without changing its kind; Python's integers need only fit. On return it may be reused; the data have arrived after :func:`quiet` or
     :func:`barrier`. OpenSHMEM 1.6, "Remote Memory Access Routines".
 
-    Raises IndexError (PE out of range), ValueError (shape; not on the heap; on a GPU), TypeError (dtype), RuntimeError (no job).
+    Raises IndexError (PE out of range), ValueError (shape; not on the heap; on a GPU), TypeError (dtype), OverflowError (an integer
+    that `dest` can't hold), RuntimeError (no job).
     """
     if not _core.copy_array(True, dest, source, pe, context, True):
         _store(_symmetric("put", "dest", dest), source, _pe("put", pe, context), _handle(context))
@@ -176,6 +200,8 @@ def get(source: Array, pe: int, out: Any = None, context: Any = None) -> np.ndar
 
 def _out(view: np.ndarray, out: Any) -> np.ndarray:
     into = as_numpy(out, "get")
+    if not is_memory(out, into):
+        raise TypeError(f"get: out must be an array or a tensor, not {type(out).__name__}: it could not be filled")
     if into.shape != view.shape or into.dtype != view.dtype:
         raise ValueError(f"get: out is {into.shape} {into.dtype}, but the source is {view.shape} {view.dtype}")
     if not into.flags.c_contiguous or not into.flags.writeable:
@@ -190,6 +216,8 @@ def put_nbi(dest: Array, source: np.ndarray, pe: int, context: Any = None) -> No
         return
     view = _symmetric("put_nbi", "dest", dest)
     values = as_numpy(source, "put_nbi")
+    if not is_memory(source, values):
+        raise TypeError(f"put_nbi: the source must be an array or a tensor, not {type(source).__name__}: it must last until quiet()")
     if values.shape != view.shape or values.dtype != view.dtype or not values.flags.c_contiguous:
         raise ValueError(f"put_nbi: the source must be contiguous, {view.shape} {view.dtype}, but is {values.shape} {values.dtype}; shoal.put converts")
     _store(view, values, _pe("put_nbi", pe, context), _handle(context), waits=False)
@@ -210,15 +238,27 @@ def put_signal(dest: Array, source: Any, signal: Array, value: int, pe: int, op:
     """
     view = _symmetric("put_signal", "dest", dest)
     _pe("put_signal", pe, context)
-    values = as_numpy(source, "put_signal")
+    values = _values("put_signal", source, view.dtype)
     if values.shape != view.shape:
         raise ValueError(f"put_signal: the source has shape {values.shape}, dest {view.shape}")
-    if not np.can_cast(values.dtype, view.dtype, "same_kind"):
-        raise TypeError(f"put_signal: {values.dtype} values don't fit into an array of {view.dtype}")
     if not view.flags.c_contiguous:
         raise ValueError("put_signal: dest must be contiguous")
     values = np.ascontiguousarray(values, view.dtype)
-    _core.put_signal(view.ctypes.data, values.ctypes.data, view.nbytes, signal_address("put_signal", signal), value, adds("put_signal", op), pe, _handle(context))
+    _core.put_signal(view.ctypes.data, values.ctypes.data, view.nbytes, signal_address("put_signal", signal), word("put_signal", value),
+                     adds("put_signal", op), pe, _handle(context))
+
+
+def word(call: str, value: int) -> int:
+    """A signal's value."""
+    if not 0 <= value < 1 << 64:
+        raise OverflowError(f"{call}: {value} is no value of uint64")
+    return value
+
+
+def require_aligned(call: str, view: np.ndarray) -> None:
+    """For what is accessed as one word."""
+    if not view.flags.aligned:
+        raise ValueError(f"{call}: the elements are not aligned to their {view.itemsize} bytes: make the structured dtype with align=True")
 
 
 def adds(call: str, op: str) -> bool:
@@ -233,4 +273,5 @@ def signal_address(call: str, signal: Any) -> int:
     view = _symmetric(call, "the signal", signal)
     if view.dtype != np.uint64 or view.size != 1:
         raise TypeError(f"{call}: the signal must be one element of a symmetric uint64 array, as flags[3:4], not {view.shape} {view.dtype}")
+    require_aligned(call, view)
     return view.ctypes.data

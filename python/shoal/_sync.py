@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._array import Array, type_number
-from ._remote import _handle, _pe, _symmetric, adds, signal_address
+from ._remote import _handle, _pe, _symmetric, adds, require_aligned, signal_address, word
 
 _COMPARISONS = {"==": 0, "!=": 1, ">": 2, "<=": 3, "<": 4, ">=": 5}  # SHMEM_CMP_EQ and its kin
 _OPERATIONS = ("fetch", "set", "swap", "add", "fetch_add", "compare_swap", "and", "fetch_and", "or", "fetch_or", "xor", "fetch_xor")
@@ -46,7 +46,7 @@ def fence(context: Any = None) -> None:
 def signal(flag: Array, value: int, pe: int, op: str = "set") -> None:
     """Sets, or adds to (`op` "add"), a signal on PE `pe`: one element of a symmetric uint64 array. Orders nothing else."""
     address = signal_address("signal", flag)
-    _core.signal(address, value, adds("signal", op), _pe("signal", pe, None))
+    _core.signal(address, word("signal", value), adds("signal", op), _pe("signal", pe, None))
 
 
 def _own(call: str, array: Array) -> np.ndarray:
@@ -70,7 +70,9 @@ def _wait(call: str, array: Array, cmp: str, value: int, least: "int | None", ti
         [int(view[i:i + 1].ctypes.data) for i in range(view.shape[0])] if view.ndim == 1 else None
     if words is None:
         raise ValueError(f"{call}: the array must be contiguous or have one dimension")
-    found = _core.wait(words, type_number(view.dtype), _comparison(call, cmp), value, len(words) if least is None else least, timeout or 0.0, call)
+    require_aligned(call, view)
+    least = len(words) if least is None else min(least, len(words))
+    found = _core.wait(words, type_number(view.dtype), _comparison(call, cmp), value, least, timeout, call)
     return found, view
 
 
@@ -78,18 +80,22 @@ def wait_until(array: Array, cmp: str, value: int, timeout: "float | None" = Non
     """Waits until all elements of this PE's `array` (32- or 64-bit integers, on the heap) compare as wanted, as in
     ``wait_until(flags[2:3], ">=", 5)``. Whoever sees an awaited value also sees what its writer ordered before it.
 
-    `timeout` is in seconds. Raises TimeoutError, TypeError (dtype), ValueError (not on the heap, comparison). Ctrl-C ends it.
+    `timeout` is in seconds: None waits for ever, 0 only looks. Raises TimeoutError, TypeError (dtype), OverflowError (a value that the
+    dtype can't hold), ValueError (not on the heap, comparison). Ctrl-C ends it.
     """
     _wait("wait_until", array, cmp, value, None, timeout)
 
 
 def wait_until_any(array: Array, cmp: str, value: int, timeout: "float | None" = None) -> int:
-    """As :func:`wait_until`, for one element at least; gives the index of one that holds."""
-    return wait_until_some(array, cmp, value, timeout)[0]
+    """As :func:`wait_until`, for one element at least; gives the index of one that holds. An array without elements is a ValueError."""
+    found = wait_until_some(array, cmp, value, timeout)
+    if not found:
+        raise ValueError("wait_until_any: the array has no elements to wait for")
+    return found[0]
 
 
 def wait_until_some(array: Array, cmp: str, value: int, timeout: "float | None" = None) -> list[int]:
-    """As :func:`wait_until`, for one element at least; gives the indices of all that hold."""
+    """As :func:`wait_until`, for one element at least; gives the indices of all that hold: none, at once, of an array without elements."""
     found, view = _wait("wait_until_some", array, cmp, value, 1, timeout)
     return found
 
@@ -127,6 +133,7 @@ class Atomic:
         self._type = type_number(view.dtype)
         if not _core.has_atomic(self._type, 0):
             raise TypeError(f"atomic: there are atomics on 32- and 64-bit integers, float32 and float64, not on {view.dtype}")
+        require_aligned("atomic", view)
 
     def _run(self, name: str, value: Any = None, compare: Any = None) -> Any:
         operation = _OPERATIONS.index(name)
@@ -134,10 +141,7 @@ class Atomic:
             raise RuntimeError(f"{name}: the array was freed, or shoal.finalize() ended its job")
         if not _core.has_atomic(self._type, operation):
             raise TypeError(f"{name}: not on {self._array.dtype}")
-        try:
-            return _core.atomic(operation, self._address, self._type, self._pe, _handle(self._context), value, compare)
-        except RuntimeError as error:  # what a failed conversion raises
-            raise OverflowError(f"{name}: {value!r} is no value of {self._array.dtype}") from error
+        return _core.atomic(operation, self._address, self._type, self._pe, _handle(self._context), value, compare)
 
     def load(self) -> Any:
         """The value."""

@@ -2,12 +2,14 @@
 """Teams, their collectives, and contexts."""
 from __future__ import annotations
 
+import weakref
 from typing import Any, Optional
 
 import numpy as np
 
 from . import _core
-from ._array import as_numpy, type_number
+from ._array import as_numpy, is_memory, type_number
+from ._remote import _handle
 
 OPERATIONS = {"and": 0, "or": 1, "xor": 2, "max": 3, "min": 4, "sum": 5, "prod": 6}  # shmemx_op_t
 KINDS = {name: number for number, name in enumerate(
@@ -31,6 +33,8 @@ def _dest(call: str, out: Any, shape: tuple, dtype: np.dtype) -> np.ndarray:
     if out is None:
         return np.empty(shape, dtype)
     array = as_numpy(out, call)
+    if not is_memory(out, array):
+        raise TypeError(f"{call}: out must be an array or a tensor, not {type(out).__name__}: it could not be filled")
     if array.shape != shape or array.dtype != dtype:
         raise ValueError(f"{call}: out must be {shape} {dtype}, but is {array.shape} {array.dtype}")
     if not array.flags.c_contiguous or not array.flags.writeable:
@@ -51,6 +55,7 @@ class Team:
         self._handle = handle
         self._group_ = group
         self._epoch = _core.epoch()
+        self._contexts: "weakref.WeakSet[Context]" = weakref.WeakSet()  # which end with the team
 
     def __repr__(self) -> str:
         return f"<shoal.Team of PEs {self.pes}>" if self._alive() else "<shoal.Team, destroyed>"
@@ -122,6 +127,8 @@ class Team:
             raise ValueError("destroy: the world can't be destroyed")
         _core.team_destroy(self._handle)
         self._group_ = None
+        for context in self._contexts:
+            context._handle = 0
 
     def sync(self) -> None:
         """Waits for all members; completes no puts."""
@@ -167,15 +174,17 @@ class Team:
         return dest
 
     def broadcast(self, data: Any, root: int) -> Any:
-        """Fills everyone's `data`, contiguous and of one shape and dtype, with member `root`'s; gives it back."""
+        """Fills everyone's `data`, contiguous and of one shape and dtype, with member `root`'s; gives it back. A number or a sequence
+        can't be filled: it gives a new array."""
         group = self._group("broadcast")
         _core.check_pe("broadcast: root", root, group.size)
         array = as_numpy(data, "broadcast")
-        _dest("broadcast", array, array.shape, array.dtype)
+        if not array.flags.c_contiguous or not array.flags.writeable:
+            raise ValueError("broadcast: data must be contiguous and writeable")
         sends = [array.nbytes if group.rank == root and i != root else 0 for i in range(group.size)]
         expects = [array.nbytes if group.rank != root and i == root else 0 for i in range(group.size)]
         self._exchange("broadcast", array, array.size, root, [array.ctypes.data] * group.size, sends, [array.ctypes.data] * group.size, expects)
-        return data
+        return data if is_memory(data, array) else array
 
     def all_gather(self, data: Any, out: Any = None) -> np.ndarray:
         """Everyone's `data`, of one shape and dtype, as one array of shape (n_pes, *data.shape)."""
@@ -203,7 +212,7 @@ class Team:
         group = self._group("scatter")
         _core.check_pe("scatter: root", root, group.size)
         dest = as_numpy(out, "scatter")
-        _dest("scatter", dest, dest.shape, dest.dtype)
+        _dest("scatter", out, dest.shape, dest.dtype)
         to, sends = [0] * group.size, [0] * group.size
         if group.rank == root:
             source = self._blocks("scatter", data)
@@ -259,16 +268,17 @@ class Context:
         if code != 0:
             raise RuntimeError("Context: the library has no room for another context: destroy some")
         self._epoch = _core.epoch()
+        members._contexts.add(self)
 
     def quiet(self) -> None:
         """Waits until all operations on this context are complete."""
         _core.require("quiet")
-        _core.quiet(self._handle)
+        _core.quiet(_handle(self))
 
     def fence(self) -> None:
         """Puts on this context to a PE before it arrive before those after it."""
         _core.require("fence")
-        _core.fence(self._handle)
+        _core.fence(_handle(self))
 
     def destroy(self) -> None:
         """Completes everything on it and ends it."""

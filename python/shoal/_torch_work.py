@@ -15,32 +15,58 @@ if TYPE_CHECKING:
     from .torch import ProcessGroup
 
 _BaseWork = getattr(dist, "Work", None) or getattr(dist, "_Work")
+_state = threading.Lock()  # between finishing an operation and asking for its future, or for its end
+# C++ keeps its half of a Work alive, not Python's: what is complete stays here until it was waited for.
+_kept: "dict[int, Work]" = {}
+_MOST_KEPT = 64  # beyond these, whoever made them doesn't care
+
+
+def _keep(work: "Work") -> None:
+    """With the lock held."""
+    _kept[id(work)] = work
+    if len(_kept) > _MOST_KEPT:
+        del _kept[next(iter(_kept))]
+
+
+def _let_go(work: "Work") -> None:
+    with _state:
+        _kept.pop(id(work), None)
 
 
 class Work(_BaseWork):
-    """An operation in progress. Whoever waits for it carries it out, unless the group's own thread has begun to."""
+    """An operation in progress. Whoever waits for it carries it out, unless the group's own thread has begun to. It holds its group
+    only until it is complete."""
 
-    def __init__(self, group: "ProcessGroup", action: "Optional[Callable[[], None]]", result: list) -> None:
+    def __init__(self, group: "Optional[ProcessGroup]", action: "Optional[Callable[[], None]]", result: list) -> None:
         super().__init__()
         self._group, self._action, self._result = group, action, result
         self._done = action is None
         self._error: "Optional[BaseException]" = None
         self._future: "Optional[torch.futures.Future]" = None
+        self._ended: "Optional[threading.Event]" = None
         self._source = -1
 
     def _run(self) -> None:
         """With the group's lock held."""
         try:
             self._action()  # type: ignore[misc]
-        except BaseException as error:  # whoever waits gets it
+        except Exception as error:  # pylint: disable=broad-except  # whoever waits gets it, without frames that hold the group
+            self._error = error.with_traceback(None)
+        except BaseException as error:  # Ctrl-C is for who runs this, whosever operation it is
             self._error = error
-        self._action = None
-        self._finish()
+            raise
+        finally:
+            self._action = None
+            self._finish()
 
     def _finish(self) -> None:
-        with self._group._futures:
-            self._done = True
-            future = self._future
+        with _state:
+            self._done, self._group = True, None
+            future, ended = self._future, self._ended
+            if future is None:
+                _keep(self)
+        if ended is not None:
+            ended.set()
         if future is not None:
             self._complete(future)
 
@@ -51,12 +77,28 @@ class Work(_BaseWork):
             future.set_result(self._result)
 
     def wait(self, timeout: "datetime.timedelta | None" = None) -> bool:
-        """Returns when the operation is complete; raises what went wrong."""
+        """Returns when the operation is complete; raises what went wrong. With a timeout, a TimeoutError once it has passed: the operation
+        goes on."""
         if not self._done:
-            self._group._run_until(self)
+            seconds = timeout.total_seconds() if timeout else 0.0
+            group = self._group
+            if seconds > 0:
+                self._wait_for_the_thread(seconds)
+            elif group is not None:
+                group._run_until(self)
+        _let_go(self)
         if self._error is not None:
             raise self._error
         return True
+
+    def _wait_for_the_thread(self, seconds: float) -> None:
+        with _state:
+            if self._done:
+                return
+            if self._ended is None:
+                self._ended = threading.Event()
+        if not self._ended.wait(seconds):
+            raise TimeoutError(f"shoal: the operation was not complete within {seconds} s")
 
     def synchronize(self) -> None:
         """As wait()."""
@@ -87,48 +129,55 @@ class Work(_BaseWork):
     def get_future(self) -> "torch.futures.Future":
         """A future with the output tensors."""
         future: "torch.futures.Future" = torch.futures.Future()
-        with self._group._futures:
+        with _state:
             if not self._done:
                 if self._future is not None:
                     return self._future
                 self._future = future
                 return future
+        _let_go(self)
         self._complete(future)
         return future
 
 
 class TransferWork(Work):
-    """A send or a receive."""
+    """A send or a receive. Where nobody waits for it any more, its tensor is free again."""
 
-    def __init__(self, group: "ProcessGroup", transfer: Any, tensor: torch.Tensor, staged: "Optional[torch.Tensor]") -> None:
-        super().__init__(group, None, [tensor])
-        self._transfer, self._staged = transfer, staged
-        self._done = False
+    def __init__(self, group: "ProcessGroup", transfer: Any, tensor: torch.Tensor, staged: "Optional[torch.Tensor]", keeps: "Optional[torch.Tensor]") -> None:
+        super().__init__(None, None, [tensor])
+        self._transfer, self._staged, self._keeps = transfer, staged, keeps
+        self._seconds, self._ranks = group._seconds, group._ranks
         self._once = threading.Lock()
-        self.keeps: "Optional[torch.Tensor]" = None
+        self._done = False
+
+    def __del__(self, abandon: "Callable[[Any], None]" = _core.abandon_transfer) -> None:
+        if not self._done:
+            abandon(self._transfer)
 
     def wait(self, timeout: "datetime.timedelta | None" = None) -> bool:
         if not self._done:
             seconds = timeout.total_seconds() if timeout else 0.0
-            try:
-                _core.wait_transfer(self._transfer, seconds if seconds > 0 else self._group._seconds)
-            except ValueError as error:
-                self._error = error
-            self._end()
+            self._settle(seconds if seconds > 0 else self._seconds)
+        _let_go(self)
         if self._error is not None:
             raise self._error
         return True
 
-    def _end(self) -> None:
+    def _settle(self, seconds: float) -> None:
+        try:
+            _core.wait_transfer(self._transfer, seconds)
+        except (ValueError, RuntimeError) as error:  # not TimeoutError: it may still come
+            self._error = error.with_traceback(None)
         with self._once:
             if self._done:
                 return
             if self._staged is not None and self._error is None:
-                self._result[0].copy_(self._staged)
-            self._source = self._group._ranks.get(self._transfer.pe, -1)
+                self._result[0].detach().copy_(self._staged)
+            self._staged = self._keeps = None
+            self._source = self._ranks.get(self._transfer.pe, -1)
             self._finish()
 
     def is_completed(self) -> bool:
         if not self._done and _core.test_transfer(self._transfer):
-            self.wait()
+            self._settle(0)
         return self._done

@@ -13,6 +13,7 @@ import itertools
 import os
 import queue
 import socket
+import sys
 import threading
 import weakref
 from typing import Any, Callable, Optional
@@ -37,15 +38,38 @@ _REDUCTIONS = {int(getattr(dist.ReduceOp.RedOpType, name)): operation for name, 
     ("PREMUL_SUM", "sum"))}
 _PLAIN = {kind: (OPERATIONS[operation], None, None) for kind, operation in _REDUCTIONS.items()}  # see _reduction
 _AVERAGE, _PREMULTIPLIED = int(dist.ReduceOp.RedOpType.AVG), int(dist.ReduceOp.RedOpType.PREMUL_SUM)
-_SLICE = datetime.timedelta(milliseconds=100)  # how long a thread waits before it looks whether it should end
+_SLICE = 0.1  # seconds: how long a thread waits before it looks whether it should end
 _groups: "weakref.WeakSet" = weakref.WeakSet()
+_serials = itertools.count()
 
 
 @atexit.register
 def _close() -> None:
     # A thread that came back from waiting after the interpreter's end could only be killed.
     for group in list(_groups):
-        group.shutdown()
+        group._end_threads()
+
+
+# The threads of a group. They hold it only while it has work: that a group is dropped ends them.
+
+def _serve(tokens: "queue.SimpleQueue") -> None:
+    _core.enter_background()
+    while (work := tokens.get()) is not None:
+        group = work._group
+        if group is not None:
+            group._run_until(work)
+        del work, group
+
+
+def _serve_transfers(works: "queue.SimpleQueue", ending: threading.Event) -> None:
+    _core.enter_background()
+    while (work := works.get()) is not None:
+        while not work._done and not ending.is_set():
+            try:
+                work._settle(_SLICE)
+            except TimeoutError:
+                pass
+        del work
 
 
 def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -66,13 +90,14 @@ def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 def _check(call: str, tensor: Any) -> torch.Tensor:
+    """`tensor` as plain memory, without its part in autograd."""
     if not tensor.is_cpu:
         raise ValueError(f"shoal: {call}: the tensor is on {tensor.device}: this backend moves CPU tensors; move it by .cpu(), or use another backend for it")
     if tensor.layout != torch.strided:
         raise ValueError(f"shoal: {call}: a {tensor.layout} tensor: dense ones only; see Tensor.to_dense()")
     if tensor.dtype not in _TYPES:
         raise TypeError(f"shoal: {call}: tensors of {tensor.dtype} can't be moved")
-    return tensor
+    return tensor.detach() if tensor.requires_grad else tensor
 
 
 def _bytes(tensor: torch.Tensor) -> int:
@@ -101,6 +126,8 @@ class ProcessGroup(dist.ProcessGroup):
     """The backend. Operations are carried out in order, by the calling thread where it waits at once, else by a thread of the
     group's; sends and receives match by rank and tag, apart from them."""
 
+    _closed = True  # until it is made, and from shutdown on
+
     def __init__(self, store: Any, rank: int, size: int, timeout: datetime.timedelta) -> None:
         super().__init__(rank, size)
         if not _core.running():
@@ -108,38 +135,47 @@ class ProcessGroup(dist.ProcessGroup):
         self._rank, self._n = rank, size  # what rank() and size() give, at a tenth of their cost
         self._seconds = timeout.total_seconds()
         slot = _core.take_slot(size)
-        store.set(f"shoal/{rank}", f"{_core.my_pe()} {slot}")
+        store.set(f"shoal/{rank}", f"{_core.my_pe()} {slot} {next(_serials)}")
         members = [tuple(map(int, store.get(f"shoal/{i}").decode().split())) for i in range(size)]
-        pes, slots = [pe for pe, _ in members], [slot for _, slot in members]
+        pes, slots = [pe for pe, _, _ in members], [slot for _, slot, _ in members]
         if len(set(pes)) != size or pes[rank] != _core.my_pe():
+            _core.give_back_slot(slot)
             raise RuntimeError(f"shoal: the ranks of this process group are PEs {pes}: each rank must be a process of its own in one Shoal job")
         self._members = _core.Group(pes, slots, f"a process group of {size}")
         self._members.set_timeout(self._seconds)
         self._pes, self._ranks = pes, {pe: i for i, pe in enumerate(pes)}
-        # Whoever is in a group of these members at these slots is in this one.
-        self._number = hash((tuple(pes), tuple(slots))) & (1 << 63) - 1
+        self._number = hash(tuple(members)) & (1 << 63) - 1  # the same on all of them, and of no other group
+        self._epoch = _core.epoch()
         self._lock = threading.RLock()     # held by who carries operations out
-        self._futures = threading.Lock()   # between finishing an operation and asking for its future
         self._queue: "collections.deque[Work]" = collections.deque()
         self._tokens: "queue.SimpleQueue" = queue.SimpleQueue()
         self._transfers: "queue.SimpleQueue" = queue.SimpleQueue()
         self._thread: "Optional[threading.Thread]" = None
         self._transfer_thread: "Optional[threading.Thread]" = None
-        # The C++ side keeps its half of a Work alive, not Python's.
-        self._recent: "collections.deque" = collections.deque(maxlen=1024)
-        self._closing = False
+        self._ending = threading.Event()
         self._group_name = self._description = ""
+        self._closed = False
         _groups.add(self)
+
+    def __del__(self, exits: "Callable[[], bool]" = sys.is_finalizing) -> None:
+        if not self._closed and not exits():
+            self.shutdown()  # PyTorch 1.13 just drops a group that is destroyed
 
     # ---- carrying operations out
 
+    def _require(self) -> None:
+        if self._closed:
+            raise RuntimeError("shoal: the process group was destroyed")
+        if self._epoch != _core.epoch():
+            raise RuntimeError("shoal: the process group is of a job that shoal.finalize() ended")
+
     def _submit(self, options: Any, action: "Callable[[], None]", result: list) -> Work:
+        self._require()
         if getattr(options, "asyncOp", True):
             work = Work(self, action, result)
-            self._recent.append(work)
             self._queue.append(work)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, args=(self._tokens,), name="shoal", daemon=True)
+                self._thread = threading.Thread(target=_serve, args=(self._tokens,), name="shoal", daemon=True)
                 self._thread.start()
             self._tokens.put(work)
             return work
@@ -147,9 +183,7 @@ class ProcessGroup(dist.ProcessGroup):
             if self._queue:
                 self._run_queue(None)
             action()
-        work = Work(self, None, result)
-        self._recent.append(work)
-        return work
+        return Work(None, None, result)
 
     def _run_queue(self, last: "Optional[Work]") -> None:
         while self._queue:
@@ -163,38 +197,21 @@ class ProcessGroup(dist.ProcessGroup):
             if not work._done:
                 self._run_queue(work)
 
-    def _serve(self, tokens: "queue.SimpleQueue") -> None:
-        _core.enter_background()
-        while True:
-            work = tokens.get()
-            if work is None:
-                return
-            with self._lock:
-                if not work._done:
-                    self._run_queue(work)
-
-    def _serve_transfers(self) -> None:
-        _core.enter_background()
-        while True:
-            work = self._transfers.get()
-            if work is None:
-                return
-            while not work._done and not self._closing:
-                try:
-                    work.wait(_SLICE)
-                except TimeoutError:
-                    pass
-                except Exception:  # pylint: disable=broad-except  # whoever waits gets it
-                    break
-
-    def shutdown(self, *unused: Any) -> None:
-        """Ends the group's threads, once they have done what was asked of them."""
-        self._closing = True
+    def _end_threads(self) -> None:
+        """Once they have done what was asked of them."""
+        self._ending.set()
         self._tokens.put(None)
         self._transfers.put(None)
         for thread in (self._thread, self._transfer_thread):
             if thread is not None and thread is not threading.current_thread():
                 thread.join(2.0)
+
+    def shutdown(self, *unused: Any) -> None:
+        """Ends the group, once its threads have done what was asked of them."""
+        self._closed = True
+        self._end_threads()
+        if self._thread is None or not self._thread.is_alive():
+            self._members = None  # which gives its place in the work area back
 
     # ---- reductions
 
@@ -215,7 +232,6 @@ class ProcessGroup(dist.ProcessGroup):
 
     def _all_reduce(self, tensor: torch.Tensor, reduction: tuple) -> None:
         op, before, after = reduction
-        _check("all_reduce", tensor)
         flat = tensor if tensor.is_contiguous() else tensor.contiguous()
         if before:
             flat = before(flat)
@@ -236,9 +252,8 @@ class ProcessGroup(dist.ProcessGroup):
                 tensor.dtype in _TYPES and tensor.layout == torch.strided:
             address, kind, count, op = tensor.data_ptr(), _TYPES[tensor.dtype], tensor.numel(), reduction[0]
             return self._submit(opts, lambda: self._members.all_reduce(address, address, kind, count, (), op), [tensor])
-        for one in tensors:
-            _check("all_reduce", one)
-        return self._submit(opts, lambda: [self._all_reduce(one, reduction) for one in tensors] and None, list(tensors))
+        checked = [_check("all_reduce", one) for one in tensors]
+        return self._submit(opts, lambda: [self._all_reduce(one, reduction) for one in checked] and None, list(tensors))
 
     allreduce_coalesced = allreduce
 
@@ -259,7 +274,7 @@ class ProcessGroup(dist.ProcessGroup):
                 if flat is not tensor:
                     tensor.copy_(flat)
 
-        return self._submit(opts, action, [tensor])
+        return self._submit(opts, action, [tensors[0]])
 
     def _reduce_scatter(self, output: torch.Tensor, inputs: list, reduction: tuple) -> None:
         """`inputs`: a tensor for each rank, or the one whole of them."""
@@ -277,24 +292,23 @@ class ProcessGroup(dist.ProcessGroup):
 
     def reduce_scatter(self, outputs: list, inputs: list, opts: Any = None) -> Work:
         """dist.reduce_scatter"""
-        output, pieces, reduction = _check("reduce_scatter", outputs[0]), list(inputs[0]), self._reduction(opts)
-        self._check_pieces("reduce_scatter", pieces, output)
-        return self._submit(opts, lambda: self._reduce_scatter(output, pieces, reduction), [output])
+        output, reduction = _check("reduce_scatter", outputs[0]), self._reduction(opts)
+        pieces = self._check_pieces("reduce_scatter", inputs[0], output)
+        return self._submit(opts, lambda: self._reduce_scatter(output, pieces, reduction), [outputs[0]])
 
     def _reduce_scatter_base(self, output: torch.Tensor, input_: torch.Tensor, opts: Any = None) -> Work:
         """dist.reduce_scatter_tensor"""
         reduction = self._reduction(opts)
-        self._check_whole("reduce_scatter", input_, output)
-        return self._submit(opts, lambda: self._reduce_scatter(output, [input_], reduction), [output])
+        whole, piece = self._check_whole("reduce_scatter", input_, output)
+        return self._submit(opts, lambda: self._reduce_scatter(piece, [whole], reduction), [output])
 
     reduce_scatter_single = _reduce_scatter_base
 
     def reduce_scatter_tensor_coalesced(self, outputs: list, inputs: list, opts: Any = None) -> Work:
         """Several of them at once."""
         reduction = self._reduction(opts)
-        for output, input_ in zip(outputs, inputs):
-            self._check_whole("reduce_scatter", input_, output)
-        return self._submit(opts, lambda: [self._reduce_scatter(o, [i], reduction) for o, i in zip(outputs, inputs)] and None, list(outputs))
+        pairs = [self._check_whole("reduce_scatter", input_, output) for output, input_ in zip(outputs, inputs)]
+        return self._submit(opts, lambda: [self._reduce_scatter(piece, [whole], reduction) for whole, piece in pairs] and None, list(outputs))
 
     reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
 
@@ -304,17 +318,19 @@ class ProcessGroup(dist.ProcessGroup):
         if not 0 <= rank < self._n:
             raise IndexError(f"shoal: {call}: rank {rank} is out of range: this group has ranks 0 to {self._n - 1}")
 
-    def _check_pieces(self, call: str, pieces: list, like: torch.Tensor) -> None:
+    def _check_pieces(self, call: str, pieces: list, like: torch.Tensor) -> list:
         if len(pieces) != self._n:
             raise ValueError(f"shoal: {call}: {len(pieces)} tensors for {self._n} ranks: one for each is needed")
-        for piece in pieces:
-            _check(call, piece)
+        checked = [_check(call, piece) for piece in pieces]
+        for piece in checked:
             if piece.numel() != like.numel() or piece.dtype != like.dtype:
                 raise ValueError(f"shoal: {call}: a tensor of {tuple(piece.shape)} {piece.dtype} beside one of {tuple(like.shape)} {like.dtype}")
+        return checked
 
-    def _check_whole(self, call: str, whole: torch.Tensor, piece: torch.Tensor) -> None:
-        if _check(call, whole).numel() != _check(call, piece).numel() * self._n or whole.dtype != piece.dtype:
+    def _check_whole(self, call: str, whole: torch.Tensor, piece: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if whole.numel() != piece.numel() * self._n or whole.dtype != piece.dtype:
             raise ValueError(f"shoal: {call}: {tuple(whole.shape)} {whole.dtype} is not {self._n} times {tuple(piece.shape)} {piece.dtype}")
+        return _check(call, whole), _check(call, piece)
 
     def _exchange(self, kind: str, dtype: torch.dtype, count: int, root: int, to: tuple[list, list], from_: tuple[list, list]) -> None:
         """What goes to each rank and comes from it: addresses and bytes, zeros for nothing."""
@@ -343,7 +359,7 @@ class ProcessGroup(dist.ProcessGroup):
             to, from_ = (others, nothing) if me == root else (nothing, self._only(root, flat[0]))
             self._exchange("broadcast", tensor.dtype, tensor.numel(), root, to, from_)
 
-        return self._submit(opts, lambda: self._into([tensor], run), [tensor])
+        return self._submit(opts, lambda: self._into([tensor], run), [tensors[0]])
 
     def _all_gather(self, outputs: list, tensor: torch.Tensor) -> None:
         source = tensor.contiguous()
@@ -351,16 +367,15 @@ class ProcessGroup(dist.ProcessGroup):
 
     def allgather(self, outputs: list, inputs: list, opts: Any = None) -> Work:
         """dist.all_gather"""
-        tensor, pieces = _check("all_gather", inputs[0]), list(outputs[0])
-        self._check_pieces("all_gather", pieces, tensor)
-        return self._submit(opts, lambda: self._all_gather(pieces, tensor), [pieces])
+        tensor = _check("all_gather", inputs[0])
+        pieces = self._check_pieces("all_gather", outputs[0], tensor)
+        return self._submit(opts, lambda: self._all_gather(pieces, tensor), [list(outputs[0])])
 
     def allgather_coalesced(self, outputs: list, inputs: list, opts: Any = None) -> Work:
         """dist.all_gather_coalesced: outputs[rank][i] is that rank's inputs[i]"""
-        columns = [[_check("all_gather", row[i]) for row in outputs] for i in range(len(inputs))]
-        for column, tensor in zip(columns, inputs):
-            self._check_pieces("all_gather", column, tensor)
-        return self._submit(opts, lambda: [self._all_gather(c, t) for c, t in zip(columns, inputs)] and None, list(outputs))
+        tensors = [_check("all_gather", tensor) for tensor in inputs]
+        columns = [self._check_pieces("all_gather", [row[i] for row in outputs], tensor) for i, tensor in enumerate(tensors)]
+        return self._submit(opts, lambda: [self._all_gather(c, t) for c, t in zip(columns, tensors)] and None, list(outputs))
 
     def _gather_whole(self, output: torch.Tensor, input_: torch.Tensor) -> None:
         source = input_.contiguous()
@@ -368,16 +383,15 @@ class ProcessGroup(dist.ProcessGroup):
 
     def _allgather_base(self, output: torch.Tensor, input_: torch.Tensor, opts: Any = None) -> Work:
         """dist.all_gather_into_tensor"""
-        self._check_whole("all_gather", output, input_)
-        return self._submit(opts, lambda: self._gather_whole(output, input_), [output])
+        whole, piece = self._check_whole("all_gather", output, input_)
+        return self._submit(opts, lambda: self._gather_whole(whole, piece), [output])
 
     all_gather_single = _allgather_base
 
     def allgather_into_tensor_coalesced(self, outputs: list, inputs: list, opts: Any = None) -> Work:
         """Several of them at once."""
-        for output, input_ in zip(outputs, inputs):
-            self._check_whole("all_gather", output, input_)
-        return self._submit(opts, lambda: [self._gather_whole(o, i) for o, i in zip(outputs, inputs)] and None, list(outputs))
+        pairs = [self._check_whole("all_gather", output, input_) for output, input_ in zip(outputs, inputs)]
+        return self._submit(opts, lambda: [self._gather_whole(whole, piece) for whole, piece in pairs] and None, list(outputs))
 
     all_gather_single_coalesced = allgather_into_tensor_coalesced
 
@@ -385,44 +399,38 @@ class ProcessGroup(dist.ProcessGroup):
         """dist.gather"""
         tensor, root = _check("gather", inputs[0]), opts.rootRank
         self._check_rank("gather", root)
-        pieces = list(outputs[0]) if self._rank == root else [None] * self._n
-        if self._rank == root:
-            self._check_pieces("gather", pieces, tensor)
+        pieces = self._check_pieces("gather", outputs[0], tensor) if self._rank == root else [None] * self._n
 
         def action() -> None:
             source = tensor.contiguous()
             self._into(pieces, lambda flats: self._exchange("gather", tensor.dtype, tensor.numel(), root, self._only(root, source), _each(flats)))
 
-        return self._submit(opts, action, [pieces] if self._rank == root else [])
+        return self._submit(opts, action, [list(outputs[0])] if self._rank == root else [])
 
     def scatter(self, outputs: list, inputs: list, opts: Any) -> Work:
         """dist.scatter"""
         output, root = _check("scatter", outputs[0]), opts.rootRank
         self._check_rank("scatter", root)
-        pieces = list(inputs[0]) if self._rank == root else [None] * self._n
-        if self._rank == root:
-            self._check_pieces("scatter", pieces, output)
+        pieces = self._check_pieces("scatter", inputs[0], output) if self._rank == root else [None] * self._n
 
         def action() -> None:
             to = [None if piece is None else piece.contiguous() for piece in pieces]
             self._into([output], lambda flats: self._exchange("scatter", output.dtype, output.numel(), root, _each(to), self._only(root, flats[0])))
 
-        return self._submit(opts, action, [output])
+        return self._submit(opts, action, [outputs[0]])
 
     def alltoall(self, outputs: list, inputs: list, opts: Any = None) -> Work:
         """dist.all_to_all"""
         for tensors in (outputs, inputs):
             if len(tensors) != self._n:
                 raise ValueError(f"shoal: all_to_all: {len(tensors)} tensors for {self._n} ranks: one for each is needed")
-        for tensor in itertools.chain(outputs, inputs):
-            _check("all_to_all", tensor)
-        outs, ins = list(outputs), list(inputs)
+        outs, ins = [_check("all_to_all", tensor) for tensor in outputs], [_check("all_to_all", tensor) for tensor in inputs]
 
         def action() -> None:
             sources = [t.contiguous() for t in ins]
             self._into(outs, lambda flats: self._exchange("all_to_all", sources[0].dtype, 0, -1, _each(sources), _each(flats)))
 
-        return self._submit(opts, action, outs)
+        return self._submit(opts, action, list(outputs))
 
     def alltoall_base(self, output: torch.Tensor, input_: torch.Tensor, output_sizes: list, input_sizes: list, opts: Any = None) -> Work:
         """dist.all_to_all_single"""
@@ -436,46 +444,48 @@ class ProcessGroup(dist.ProcessGroup):
                 raise ValueError(f"shoal: all_to_all_single: {name} of shape {tuple(tensor.shape)} can't be split into {list(sizes)}")
             return list(sizes)
 
-        if _check("all_to_all", output).dtype != _check("all_to_all", input_).dtype:
+        into, source = _check("all_to_all", output), _check("all_to_all", input_)
+        if into.dtype != source.dtype:
             raise TypeError(f"shoal: all_to_all_single: output is {output.dtype}, input {input_.dtype}")
         receives, sends = counts("output", output, output_sizes), counts("input", input_, input_sizes)
 
         def run(flats: list) -> None:
-            source = input_.contiguous()
-            self._exchange("all_to_all", source.dtype, 0, -1, _rows(source, sends), _rows(flats[0], receives))
+            flat = source.contiguous()
+            self._exchange("all_to_all", flat.dtype, 0, -1, _rows(flat, sends), _rows(flats[0], receives))
 
-        return self._submit(opts, lambda: self._into([output], run), [output])
+        return self._submit(opts, lambda: self._into([into], run), [output])
 
     all_to_all_single = alltoall_base
 
     def barrier(self, opts: Any = None) -> Work:
         """dist.barrier"""
-        return self._submit(opts, self._members.barrier, [])
+        return self._submit(opts, lambda: self._members.barrier(), [])  # pylint: disable=unnecessary-lambda  # none once it is closed
 
     # ---- point to point
 
     def _start(self, work: TransferWork) -> Work:
-        self._recent.append(work)
         if not work.is_completed():
             if self._transfer_thread is None:
-                self._transfer_thread = threading.Thread(target=self._serve_transfers, name="shoal transfers", daemon=True)
+                self._transfer_thread = threading.Thread(target=_serve_transfers, args=(self._transfers, self._ending),
+                                                         name="shoal transfers", daemon=True)
                 self._transfer_thread.start()
             self._transfers.put(work)
         return work
 
     def send(self, tensors: list, rank: int, tag: int = 0) -> Work:
         """dist.isend"""
-        tensor = _check("send", tensors[0])
+        self._require()
         self._check_rank("send", rank)
-        flat = tensor.contiguous()
-        work = TransferWork(self, _core.start_send(self._pes[rank], self._number, tag, flat.data_ptr(), _bytes(flat)), tensor, None)
-        work.keeps = flat  # alive until it is sent
-        return self._start(work)
+        flat = _check("send", tensors[0]).contiguous()
+        transfer = _core.start_send(self._pes[rank], self._number, tag, flat.data_ptr(), _bytes(flat))
+        return self._start(TransferWork(self, transfer, tensors[0], None, flat))
 
     def _receive(self, tensor: torch.Tensor, pe: int, tag: int) -> Work:
-        flat = _check("recv", tensor) if tensor.is_contiguous() else torch.empty_like(tensor, memory_format=torch.contiguous_format)
+        self._require()
+        checked = _check("recv", tensor)
+        flat = checked if tensor.is_contiguous() else torch.empty_like(checked, memory_format=torch.contiguous_format)
         transfer = _core.start_receive(pe, self._pes, self._number, tag, flat.data_ptr(), _bytes(flat))
-        return self._start(TransferWork(self, transfer, tensor, None if flat is tensor else flat))
+        return self._start(TransferWork(self, transfer, tensor, None if flat is checked else flat, flat))
 
     def recv(self, tensors: list, rank: int, tag: int = 0) -> Work:
         """dist.irecv"""
@@ -516,7 +526,7 @@ class ProcessGroup(dist.ProcessGroup):
         pass
 
     def _end_coalescing(self, *unused: Any) -> Work:
-        return Work(self, None, [])
+        return Work(None, None, [])
 
     def _set_sequence_number_for_group(self) -> None:
         pass

@@ -293,3 +293,62 @@ def test_bad_arguments_raise():
         shoal.free(x[1:])
     with pytest.raises(ValueError, match="one in memory"):
         np.broadcast_to(x[0], (3, 4), subok=True).on(1)[:]
+
+
+@on_pes(1, 2)
+def test_texts_keep_their_padding_in_rows():
+    _, right, left = neighbours()
+    for dtype in ("S5", "U3", "S1"):
+        x = shoal.zeros(6, dtype)
+        values = np.array(["a", "bcdef", "", "xy"]).astype(dtype)
+        x.on(right)[[4, 1, 0, 5]] = values
+        shoal.barrier()
+        assert (x[[4, 1, 0, 5]] == values).all() and x[2] == x[3] == np.zeros((), dtype)
+        assert (x.on(left)[[1, 4, 4]] == values[[1, 0, 0]]).all()
+        shoal.barrier()
+
+
+@on_pes(1, 2)
+def test_integers_fit_or_raise_whatever_the_index():
+    _, right, _ = neighbours()
+    x = shoal.zeros((4, 3), "uint8")
+    for bad in (300, -1, 1 << 70, [1, 2, 256], [0, -1, 0], np.int64(256)):
+        for store in (lambda v: x.on(right).__setitem__(slice(None), v), lambda v: x.on(right).__setitem__([0, 2], v), lambda v: shoal.put(x, v, right),
+                      lambda v: x.on(right).__setitem__(1, v)):
+            with pytest.raises(OverflowError, match="does not fit into uint8"):
+                store(bad)
+    with pytest.raises(OverflowError, match="300 does not fit into int8"):
+        shoal.zeros(2, "int8").on(right)[:] = 300
+    for bad in (0.5, [0.5, 1, 2], np.zeros(3), np.zeros(3, "int64")):
+        for key in (slice(None), [1, 3], 2):
+            with pytest.raises(TypeError, match="convert them"):
+                x.on(right)[key] = bad
+    shoal.barrier()
+    assert (x == 0).all()
+    shoal.barrier()
+    x.on(right)[[0, 2]] = [255, 0, 7]
+    x.on(right)[1] = 9
+    shoal.barrier()
+    assert x.tolist() == [[255, 0, 7], [9, 9, 9], [255, 0, 7], [0, 0, 0]]
+
+
+@on_pes(1, 2)
+def test_pieces_without_elements_are_nothing_to_do():
+    _, right, _ = neighbours()
+    x = shoal.zeros(10)
+    end = x[10:]
+    assert end.on(right)[:].shape == (0,) and end.on(right)[...].shape == (0,) and shoal.get(end, right).size == 0
+    end.on(right)[:] = 5
+    shoal.put(end, 5, right)
+    shoal.put_nbi(end, np.zeros(0), right)
+    shoal.barrier()
+    assert (x == 0).all()
+
+
+@on_pes(1, 2)
+def test_mapped_of_what_is_not_on_the_heap_raises():
+    x = shoal.zeros(10)
+    shoal.free(x)
+    with pytest.raises(ValueError, match="heap"):
+        x.mapped(0)
+    assert x[3:3].mapped(0) is None or x[3:3].mapped(0).size == 0

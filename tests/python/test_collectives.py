@@ -121,7 +121,7 @@ def test_reduce_reduce_scatter_and_scan():
         assert (shoal.scan(parts[me], exclusive=True) == sum(parts[:me], np.zeros_like(parts[0]))).all()
 
 
-@on_pes(2, 4)
+@on_pes(2, 3, 4)
 def test_members_that_disagree_are_told_and_go_on():
     me = shoal.my_pe()
     cases = [
@@ -131,6 +131,13 @@ def test_members_that_disagree_are_told_and_go_on():
         (lambda: shoal.all_reduce(np.zeros(4), "max" if me == 1 else "sum"), "max", "sum"),
         (lambda: shoal.all_gather(np.zeros(5 if me == 1 else 6)), r"\(5,\)", r"\(6,\)"),
         (lambda: shoal.world().barrier() if me == 1 else shoal.all_gather(np.zeros(3)), "barrier", "all_gather"),
+        (lambda: shoal.all_gather(np.zeros(3, "S4" if me == 1 else "S3")), "12", "9"),
+        (lambda: shoal.all_to_all(np.zeros((shoal.n_pes(), 9), "V3" if me == 1 else "V4")), "27", "36"),
+        (lambda: shoal.broadcast(np.zeros(3), 1 if me == 1 else 0), "root 1", "root 0"),
+        (lambda: shoal.gather(np.zeros(300_000), 1 if me == 1 else 0), "root 1", "root 0"),
+        (lambda: shoal.scatter(np.zeros((shoal.n_pes(), 5)), 1 if me == 1 else 0, np.zeros(5)), "root 1", "root 0"),
+        (lambda: shoal.world().barrier() if me == 1 else shoal.broadcast(np.zeros(300_000), 0), "barrier", "broadcast"),
+        (lambda: shoal.reduce(np.zeros(3), 0) if me == 1 else shoal.gather(np.zeros(3), 0), "reduce", "gather"),
     ]
     for call, one, other in cases:
         with pytest.raises(ValueError, match="PE 1 has") as caught:
@@ -153,3 +160,46 @@ def test_bad_arguments_raise_before_anyone_waits():
         shoal.all_to_all(np.zeros((3, 2)))
     with pytest.raises(TypeError):
         shoal.all_reduce([object()])
+
+
+@on_pes(1, 2, 3)
+def test_broadcast_gives_what_was_sent_whatever_it_is_given():
+    me, n = shoal.my_pe(), shoal.n_pes()
+    root = n - 1
+    result = shoal.broadcast([10 * me, 1], root)
+    assert isinstance(result, np.ndarray) and result.tolist() == [10 * root, 1]
+    assert int(shoal.broadcast(me, root)) == root and float(shoal.broadcast(np.float64(me), root)) == root
+    array = np.full(3, me)
+    assert shoal.broadcast(array, root) is array and (array == root).all()
+    text = bytearray([me, me])
+    assert shoal.broadcast(text, root) is text and text == bytes([root, root])
+
+
+@on_pes(2)
+def test_out_must_be_memory():
+    for call in (lambda: shoal.all_reduce([1, 2], out=[0, 0]), lambda: shoal.all_gather([1], out=[[0], [0]]), lambda: shoal.scan([1], out=[0]),
+                 lambda: shoal.scatter([[1], [2]], 0, [0]), lambda: shoal.all_to_all([1, 2], out=[0, 0]), lambda: shoal.get(shoal.ones(2), 0, [0.0, 0.0])):
+        with pytest.raises(TypeError, match="could not be filled"):
+            call()
+    shoal.barrier()
+
+
+@on_pes(3, 4)
+def test_a_pair_that_disagrees_does_not_hold_up_the_others():
+    """Of an exchange with sizes of its own for each pair, only that pair sees it."""
+    from shoal import _core  # pylint: disable=import-outside-toplevel
+    me, n = shoal.my_pe(), shoal.n_pes()
+    size = 1 << 20
+    for wrong in ((0, 1), (1, 1)):  # PE 0 sends less to PE 1 than that expects; PE 1 to itself
+        source, out = np.full((n, size), me, "uint8"), np.zeros((n, size), "uint8")
+        sends = [size - 100 * ((me, i) == wrong) for i in range(n)]
+        call = lambda: _core.world_group().exchange(11, 4, 0, (), -1, [row.ctypes.data for row in source], sends, [row.ctypes.data for row in out], [size] * n)
+        if me in wrong:
+            with pytest.raises(ValueError, match=str(size - 100)):
+                call()
+        else:
+            call()
+        for pe in range(n):
+            if {me, pe} != set(wrong):
+                assert (out[pe] == pe).all(), (wrong, pe)
+        assert shoal.all_reduce([1])[0] == n

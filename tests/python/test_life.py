@@ -184,6 +184,109 @@ def test_other_threads_run_while_one_waits_in_a_barrier():
     assert run.status == 0, run
 
 
+@pytest.mark.parametrize("call", ["shoal.zeros(3)", "shoal.array([1, 2])", "shoal.free(y)"])
+def test_other_threads_run_while_one_waits_in(call):
+    run = job(2, f"""
+        import threading, shoal
+        shoal.init()
+        x, y = shoal.zeros(2, "int64"), shoal.zeros(3)
+        def talk():  # with PE 1, which comes to the call only after it
+            for i in range(1, 201):
+                shoal.wait_until(x[:1], "==", i, timeout=60)
+                x.on(1)[1] = i
+        if shoal.my_pe() == 0:
+            thread = threading.Thread(target=talk)
+            thread.start()
+        else:
+            for i in range(1, 201):
+                x.on(0)[0] = i
+                shoal.wait_until(x[1:], "==", i, timeout=60)
+        {call}
+        shoal.barrier()
+        """)
+    assert run.status == 0, run
+
+
+def test_arrays_come_and_go_in_threads_of_collectives():
+    """Whether memory is on the heap is asked without the interpreter's lock, while other threads change what is."""
+    run = job(2, """
+        import threading, numpy as np, shoal
+        shoal.init()
+        team = shoal.world().split_strided(0, 1, 2)
+        done = []
+        def work():
+            for i in range(300):
+                assert team.all_reduce(np.full(6000, i))[0] == 2 * i
+            done.append(1)
+        thread = threading.Thread(target=work)
+        thread.start()
+        for i in range(300):
+            x = shoal.zeros(100)
+            if i % 3:
+                shoal.free(x)
+        thread.join()
+        assert done
+        """)
+    assert run.status == 0, run
+
+
+def test_collective_that_was_interrupted_leaves_a_group_that_says_so():
+    run = job(2, """
+        import signal, shoal
+        shoal.init()
+        if shoal.my_pe() == 0:
+            def interrupt(*unused):
+                raise KeyboardInterrupt
+            signal.signal(signal.SIGALRM, interrupt)
+            signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+            while True:  # the first may come before the wait has begun
+                try:
+                    shoal.all_reduce([1])
+                except KeyboardInterrupt:
+                    continue
+                except RuntimeError as error:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    assert "can't be used any more" in str(error), error
+                    break
+            try:
+                shoal.zeros(3)
+                raise SystemExit("no exception")
+            except RuntimeError as error:
+                assert "the world" in str(error), error
+        shoal.sync()
+        """)
+    assert run.status == 0, run
+
+
+def test_handles_of_a_job_that_ended_raise():
+    run = job(2, """
+        import shoal
+        shoal.init()
+        pe = 1 - shoal.my_pe()
+        x = shoal.zeros(4, "int64")
+        team, context = shoal.world().split_strided(0, 1, 2), shoal.Context()
+        group, remote, cell, world = team._group_, x.on(pe, context), shoal.atomic(x, 0, pe, context), shoal.world()
+        calls = [context.quiet, context.fence, lambda: shoal.quiet(context), lambda: remote[0], lambda: remote[:], lambda: remote.__setitem__(0, 1), cell.load,
+                 lambda: shoal.put(x, 1, pe, context), team.barrier, team.sync, lambda: team.all_reduce([1]), team.destroy, group.barrier,
+                 lambda: group.all_reduce(x.ctypes.data, x.ctypes.data, 3, 4, (), 5), lambda: world.all_gather([1]), lambda: shoal.Context(team),
+                 lambda: group.share(b""), lambda: x.on(pe)[0], lambda: x.mapped(pe), lambda: shoal.free(x)]
+        for again in range(2):
+            shoal.finalize()
+            for _ in range(2):
+                for number, call in enumerate(calls):
+                    try:
+                        call()
+                        raise SystemExit(f"call {number}: no exception")
+                    except (RuntimeError, ValueError) as error:
+                        assert "finalize" in str(error) or "heap" in str(error), (number, error)
+                context.destroy()
+                shoal.init()
+            shoal.finalize()
+            shoal.barrier()
+        """)
+    assert run.status == 0, run
+
+
 def test_wrong_launcher_is_an_exception():
     run = subprocess.run([sys.executable, "-c", "import shoal\ntry: shoal.init()\nexcept RuntimeError as e: print(e)"], capture_output=True, text=True,
                          env=environment(OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="1"), timeout=60, check=False)
@@ -193,6 +296,22 @@ def test_wrong_launcher_is_an_exception():
 def test_heap_too_small_for_the_package_is_an_exception():
     run = job(2, "import shoal\ntry: shoal.init()\nexcept RuntimeError as e: print(e)", SHMEM_SYMMETRIC_SIZE="1m")
     assert run.status == 0 and run.out.count("SHMEM_SYMMETRIC_SIZE") == 2, run
+
+
+def test_init_that_failed_leaves_nothing_that_runs():
+    run = job(2, """
+        import shoal
+        try:
+            shoal.init()
+        except RuntimeError as error:
+            print(error)
+        assert not shoal.is_initialized()
+        try:
+            shoal.zeros(3)
+        except RuntimeError as error:
+            assert "call shoal.init() first" in str(error), error
+        """, SHMEM_SYMMETRIC_SIZE="1m")
+    assert run.status == 0 and run.out.count("64m") == 2, run
 
 
 def test_sixteen_pes_on_few_cores():

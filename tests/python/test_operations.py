@@ -97,6 +97,24 @@ def test_nonblocking_forms():
         shoal.put_nbi(x, values.astype("float32"), right)
     with pytest.raises(ValueError, match="contiguous"):
         shoal.get_nbi(x[1], right, np.empty(8)[::2])
+    for wrong in ([1.0] * 4, 5.0):
+        with pytest.raises(TypeError, match="quiet"):
+            shoal.put_nbi(x[1], wrong, right)
+    shoal.barrier()
+
+
+@on_pes(2)
+def test_nonblocking_put_of_what_is_turned_round():
+    me, right, left = neighbours()
+    context = shoal.Context()
+    for i in range(20):
+        x = shoal.zeros(50_000)
+        shoal.put_nbi(x[::-1], np.arange(50_000.0) + me + i, right, context)
+        np.full(50_000, -1.0)  # takes the place of a copy that is gone
+        context.quiet()
+        shoal.barrier()
+        assert (x[::-1] == np.arange(50_000.0) + left + i).all()
+    context.destroy()
 
 
 @on_pes(2, 4)
@@ -207,6 +225,15 @@ def test_bad_atomics_raise():
         shoal.atomic(x, 0, 0).add(1 << 31)
     with pytest.raises(OverflowError):
         shoal.atomic(x, 0, 0).add("a")
+    packed = shoal.zeros(3, [("a", "i1"), ("b", "i8")])["b"]
+    with pytest.raises(ValueError, match="aligned"):
+        shoal.atomic(packed, 1, 0)
+    with pytest.raises(ValueError, match="aligned"):
+        shoal.wait_until(packed, "==", 0)
+    packed.on(1)[2] = 7
+    shoal.barrier()
+    assert packed.on(1)[2] == 7 and packed.on(0)[2] == 0
+    shoal.barrier()
     with pytest.raises(IndexError):
         shoal.atomic(x, 3, 0)
     with pytest.raises(IndexError):
@@ -290,3 +317,54 @@ def test_calls_from_threads_on_different_teams():
     for thread in threads:
         thread.join()
     assert not errors
+
+
+@on_pes(2)
+def test_timeouts_of_none_and_nothing():
+    flags = shoal.zeros(3, "int64")
+    for timeout in (0, 0.0, -1, 1e-9):
+        for wait in (shoal.wait_until, shoal.wait_until_any, shoal.wait_until_some):
+            with pytest.raises(TimeoutError, match="in vain"):
+                wait(flags, "==", 1, timeout=timeout)
+        shoal.wait_until(flags, "==", 0, timeout=timeout)
+        assert shoal.wait_until_any(flags, "==", 0, timeout=timeout) == 0
+    with pytest.raises(TimeoutError):
+        shoal.wait_signal(shoal.zeros(1, "uint64"), ">", 0, timeout=0)
+    shoal.wait_until(flags, "==", 0, timeout=float("inf"))
+    nothing = flags[3:]
+    shoal.wait_until(nothing, "==", 1)
+    assert shoal.wait_until_some(nothing, "==", 1) == [] and shoal.test(nothing, "==", 1)
+    with pytest.raises(ValueError, match="no elements"):
+        shoal.wait_until_any(nothing, "==", 1)
+
+
+@on_pes(2)
+def test_values_that_the_dtype_lacks_raise():
+    flags, signal = shoal.zeros(1, "int32"), shoal.zeros(1, "uint64")
+    for call in (lambda: shoal.wait_until(flags, "==", 1 << 31), lambda: shoal.test(flags, "==", -(1 << 31) - 1), lambda: shoal.wait_signal(signal, "==", -1),
+                 lambda: shoal.signal(signal, -1, 0), lambda: shoal.signal(signal, 1 << 64, 0), lambda: shoal.put_signal(flags, [1 << 31], signal, 1, 0),
+                 lambda: shoal.put_signal(flags, [1], signal, -1, 0), lambda: shoal.wait_until(flags, "==", None), lambda: shoal.atomic(flags, 0, 0).swap(1 << 40)):
+        with pytest.raises(OverflowError):
+            call()
+
+
+@on_pes(2)
+def test_contexts_that_ended_raise():
+    _, right, _ = neighbours()
+    x = shoal.zeros(4, "int64")
+    team = shoal.world().split_strided(0, 1, 2)
+    for end in ("context", "team"):
+        context = shoal.Context(team if end == "team" else None)
+        remote, cell = x.on(right, context), shoal.atomic(x, 0, right, context)
+        remote[0] = 1
+        if end == "team":
+            team.destroy()
+        else:
+            context.destroy()
+        for call in (context.quiet, context.fence, lambda: shoal.quiet(context), lambda: remote[0], lambda: remote[:], lambda: remote[[1, 2]],
+                     lambda: remote.__setitem__(0, 1), lambda: remote.__setitem__(slice(1), [1]), cell.load, lambda: cell.add(1),
+                     lambda: shoal.put(x, x, right, context), lambda: shoal.get(x, right, context=context)):
+            with pytest.raises(RuntimeError, match="destroyed"):
+                call()
+        context.destroy()  # once more does nothing
+    shoal.barrier()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The torch.distributed backend: every operation and dtype against what it should give, and training against Gloo."""
 import datetime
+import gc
 import os
 import random
 import socket
@@ -8,6 +9,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
+import weakref
 
 import pytest
 
@@ -274,6 +277,175 @@ def test_a_partner_that_does_not_come_is_a_timeout():
     if me == 0:
         with pytest.raises(TimeoutError, match="PE 0 waited 1 s for PE 1"):
             dist.all_reduce(torch.zeros(3), group=group)
+        with pytest.raises(RuntimeError, match="can't be used any more"):
+            dist.all_reduce(torch.zeros(3), group=group)
+
+
+def within(seconds, holds):
+    """Whether it comes to hold: what threads of the backend do, they do soon."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+@on_pes(2)
+def test_a_wait_with_a_timeout_gives_up_but_the_operation_goes_on():
+    me, _ = start()
+    tensor = torch.ones(3)
+    if me == 0:
+        work = dist.all_reduce(tensor, async_op=True)
+        with pytest.raises(TimeoutError, match="0.2"):
+            work.wait(datetime.timedelta(seconds=0.2))
+        assert not work.is_completed()
+        receive = dist.irecv(torch.empty(1), 1, tag=77)
+        with pytest.raises(TimeoutError):
+            receive.wait(datetime.timedelta(seconds=0.2))
+        dist.send(torch.ones(1), 1, tag=76)
+        work.wait()
+        receive.wait(datetime.timedelta(seconds=60))
+    else:
+        dist.recv(torch.empty(1), 0, tag=76)
+        dist.all_reduce(tensor)
+        dist.send(torch.ones(1), 0, tag=77)
+    assert (tensor == 2).all()
+
+
+def test_interrupt_is_for_who_waits_whosever_operation_runs():
+    from shoal._torch_work import Work  # pylint: disable=import-outside-toplevel
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    work = Work(None, interrupted, [])
+    with pytest.raises(KeyboardInterrupt):
+        work._run()
+    assert work.is_completed() and not work.is_success()
+    with pytest.raises(KeyboardInterrupt):
+        work.wait()
+
+
+@on_pes(2)
+def test_operations_hold_their_tensors_only_until_they_are_complete():
+    me, n = start()
+    references = []
+
+    def tensor(size=1000):
+        made = torch.ones(size)
+        references.append(weakref.ref(made))
+        return made
+
+    def held():
+        return sum(reference() is not None for reference in references)
+
+    gc.disable()
+    try:
+        for _ in range(100):
+            dist.all_reduce(tensor())
+            dist.broadcast(tensor(), 0)
+            dist.all_gather([tensor() for _ in range(n)], tensor())
+            works = [dist.all_reduce(tensor(), async_op=True), dist.reduce(tensor(), 0, async_op=True)]
+            for work in works:
+                work.wait()
+            del work, works
+            dist.all_reduce(tensor(), async_op=True).get_future().wait()
+            for work in [dist.isend(tensor(), 1 - me), dist.irecv(tensor(), 1 - me)]:
+                work.wait()
+            del work
+        assert within(20, lambda: held() == 0), held()
+        for _ in range(300):
+            dist.all_reduce(tensor(), async_op=True)  # nobody asks for it
+        dist.barrier()
+        assert within(20, lambda: held() <= 64), held()
+    finally:
+        gc.enable()
+
+
+@on_pes(2)
+def test_parameters_are_memory_like_any_other():
+    me, n = start()
+    mean = (n - 1) / 2
+    for memory_format in (torch.contiguous_format, torch.channels_last):
+        parameter = torch.nn.Parameter(torch.full((2, 3, 4, 5), float(me)).contiguous(memory_format=memory_format))
+        dist.all_reduce(parameter, dist.ReduceOp.AVG)
+        assert (parameter == mean).all() and parameter.requires_grad and parameter.is_leaf
+        dist.broadcast(torch.nn.Parameter(torch.full((2, 3, 4, 5), float(me)).contiguous(memory_format=memory_format)), 1)
+        total = torch.nn.Parameter(torch.full((2, 3, 4, 5), float(me)).contiguous(memory_format=memory_format))
+        dist.reduce(total, 0, dist.ReduceOp.AVG)
+        assert me != 0 or (total == mean).all()
+        outputs = [torch.nn.Parameter(torch.zeros(2, 3, 4, 5).contiguous(memory_format=memory_format)) for _ in range(n)]
+        dist.all_gather(outputs, parameter)
+        assert all((output == mean).all() for output in outputs)
+        output = torch.nn.Parameter(torch.zeros(2, 3, 4, 5).contiguous(memory_format=memory_format))
+        dist.reduce_scatter(output, outputs, dist.ReduceOp.AVG)
+        assert (output == mean).all()
+        work = dist.isend(parameter, 1 - me)
+        dist.recv(output, 1 - me)
+        work.wait()
+        assert (output == mean).all() and output.is_leaf
+    if hasattr(dist, "_make_nccl_premul_sum") and hasattr(dist._make_nccl_premul_sum(0.5), "factor"):
+        dist.all_reduce(parameter, dist._make_nccl_premul_sum(0.5))
+        assert (parameter == mean * n / 2).all()
+
+
+@on_pes(2)
+def test_groups_that_are_destroyed_leave_nothing():
+    me, _ = start()
+    before = threading.active_count()
+    gc.disable()
+    try:
+        for i in range(200):
+            group = dist.new_group([0, 1])
+            work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+            if i % 2:
+                work.wait()
+            if i % 10 == 0:
+                pending = dist.irecv(torch.empty(3), 1 - me, group=group, tag=5)  # never sent
+            dist.barrier()
+            dist.destroy_process_group(group)
+            del group, work
+            pending = None
+        assert within(20, lambda: threading.active_count() <= before + 1), threading.enumerate()
+    finally:
+        gc.enable()
+    assert pending is None
+
+
+@on_pes(2, 3)
+def test_what_a_member_has_for_itself_must_fit():
+    me, n = start()
+    with pytest.raises(ValueError, match="to itself"):
+        dist.all_to_all([torch.empty(3 if r == me else 4) for r in range(n)], [torch.ones(4)] * n)
+    outputs = [torch.empty(4) for _ in range(n)]
+    dist.all_to_all(outputs, [torch.ones(4)] * n)
+    assert all((output == 1).all() for output in outputs)
+
+
+def test_groups_of_a_job_that_ended_raise():
+    run = job(2, """
+        import shoal, torch, torch.distributed as dist, shoal.torch
+        dist.init_process_group("shoal")
+        other = 1 - dist.get_rank()
+        dist.all_reduce(torch.ones(3))
+        pending = dist.irecv(torch.ones(3), other, tag=5)
+        calls = [lambda: dist.send(torch.ones(3), other), lambda: dist.recv(torch.ones(3), other), lambda: dist.all_reduce(torch.ones(3)), pending.wait,
+                 lambda: dist.broadcast(torch.ones(3), 0)]
+        for _ in range(3):
+            shoal.finalize()
+            for _ in range(2):
+                for call in calls:
+                    try:
+                        call()
+                        raise SystemExit("no exception")
+                    except RuntimeError as error:
+                        assert "finalize" in str(error), error
+                shoal.init()
+            shoal.finalize()
+            shoal.barrier()
+        """)
+    assert run.status == 0, run
 
 
 TRAINING = """
