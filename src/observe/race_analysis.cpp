@@ -18,15 +18,22 @@ using Kept = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 void join(Clock& to, const Kept& from) {
   for (const auto& [component, epoch] : from) to[component] = std::max(to[component], epoch);
 }
-void join(Kept& to, const Clock& from) {
+void join(Kept& to, const Kept& from) {
   Kept joined;
   auto old = to.begin();
-  for (std::uint32_t component = 0; component < from.size(); ++component) {
-    std::uint32_t epoch = from[component];
-    if (old != to.end() && old->first == component) epoch = std::max(epoch, (old++)->second);
-    if (epoch != 0) joined.emplace_back(component, epoch);
+  for (const auto& [component, epoch] : from) {
+    while (old != to.end() && old->first < component) joined.push_back(*old++);
+    const bool both = old != to.end() && old->first == component;
+    joined.emplace_back(component, both ? std::max(epoch, (old++)->second) : epoch);
   }
+  joined.insert(joined.end(), old, to.end());
   to = std::move(joined);
+}
+Kept keep(const Clock& clock) {
+  Kept kept;
+  for (std::uint32_t component = 0; component < clock.size(); ++component)
+    if (clock[component] != 0) kept.emplace_back(component, clock[component]);
+  return kept;
 }
 
 /// Eight bytes of some PE's memory.
@@ -116,7 +123,7 @@ class Analysis final {
   }
 
   void release(int pe, Kept& to) {
-    join(to, clock(pe));
+    join(to, keep(clock(pe)));
     ++clock(pe)[static_cast<std::size_t>(pe)];
   }
 
@@ -213,11 +220,11 @@ class Analysis final {
 
   void release_words(int pe, const RaceEvent& one) {
     bool any = false;
-    Clock what;
+    Kept what;
     each_word(one.pe, one.remote, [&](const Word& word, std::uint8_t) {
       const auto found = synchronizes_.find(word);
       if (found == synchronizes_.end()) return;
-      if (!std::exchange(any, true)) what = visible_at(pe, one.pe);
+      if (!std::exchange(any, true)) what = keep(visible_at(pe, one.pe));
       join(found->second, what);
     });
     if (any) ++clock(pe)[static_cast<std::size_t>(pe)];
