@@ -58,8 +58,8 @@ void Group::require_operation(const char* call, Type type, int op) const {
 }
 
 void Group::all_reduce(void* dest, const void* source, const Operand& operand, int op) {
-  require_operation("all_reduce", operand.type, op);
   const Turn turn(*this);
+  require_operation("all_reduce", operand.type, op);
   if (size() == 1) {
     if (dest != source) std::memmove(dest, source, operand.count * kTypeInfo[operand.type].size);
     return;
@@ -155,8 +155,8 @@ void Group::all_reduce_staged(void* dest, const void* source, std::uint64_t coun
 }
 
 void Group::reduce_scatter(void* dest, const std::vector<const void*>& blocks, const Operand& operand, int op) {
-  require_operation("reduce_scatter", operand.type, op);
   const Turn turn(*this);
+  require_operation("reduce_scatter", operand.type, op);
   const std::size_t width = kTypeInfo[operand.type].size, piece = window_ / width;
   agree_on(describe(Kind::reduce_scatter, operand, op, -1, nullptr, nullptr));
   std::vector<const void*> sources(static_cast<std::size_t>(size()));
@@ -172,8 +172,8 @@ void Group::reduce_scatter(void* dest, const std::vector<const void*>& blocks, c
 }
 
 void Group::reduce(void* dest, const void* source, const Operand& operand, int op, int root) {
-  require_operation("reduce", operand.type, op);
   const Turn turn(*this);
+  require_operation("reduce", operand.type, op);
   const std::size_t width = kTypeInfo[operand.type].size, piece = window_ / width;
   agree_on(describe(Kind::reduce, operand, op, root, nullptr, nullptr));
   std::vector<const void*> sources(static_cast<std::size_t>(size()));
@@ -194,8 +194,8 @@ void Group::reduce(void* dest, const void* source, const Operand& operand, int o
 }
 
 void Group::scan(void* dest, const void* source, const Operand& operand, bool exclusive) {
-  require_operation("scan", operand.type, SHMEMX_SUM);
   const Turn turn(*this);
+  require_operation("scan", operand.type, SHMEMX_SUM);
   const std::size_t width = kTypeInfo[operand.type].size, piece = window_ / width;
   agree_on(describe(Kind::scan, operand, exclusive, -1, nullptr, nullptr));
   for (std::size_t first = 0; first < operand.count; first += piece) {

@@ -279,10 +279,10 @@ def test_handles_of_a_job_that_ended_raise():
                         raise SystemExit(f"call {number}: no exception")
                     except (RuntimeError, ValueError) as error:
                         assert "finalize" in str(error) or "heap" in str(error), (number, error)
-                context.destroy()
                 shoal.init()
             shoal.finalize()
             shoal.barrier()
+        context.destroy()
         """)
     assert run.status == 0, run
 
