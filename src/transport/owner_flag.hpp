@@ -22,10 +22,21 @@ class OwnerFlag final {
         ::sched_yield();
     }
   }
+  /// For one who must go on: false when the owner keeps it, since it waits for another PE, say; it serves what it owns.
+  bool own_soon() noexcept {
+    for (int i = 0; i < kSpins + kYields; ++i) {
+      if (try_own()) return true;
+      if (i < kSpins)
+        cpu_relax();
+      else
+        ::sched_yield();
+    }
+    return false;
+  }
   void disown() noexcept { owned_.store(false, std::memory_order_release); }
 
  private:
-  static constexpr int kSpins = 200;
+  static constexpr int kSpins = 200, kYields = 100;
   alignas(64) std::atomic<bool> owned_{false};
 };
 

@@ -25,6 +25,7 @@ constexpr int kPollEach = 8;                          // up to so many connectio
 constexpr int kEvents = 64;
 constexpr int kRoundsAtOnce = 4;                      // of receiving from one connection, then others get their turn
 constexpr int kLookMs = 1000;                         // between looks whether a machine is silent
+constexpr int kOwnedMs = 1;                           // until it is looked again at what another thread keeps
 constexpr int kSpins = 64;                            // before a sender sleeps until its socket takes more
 constexpr std::uint64_t kToBeEndedNs = 1'500'000'000;  // a launcher notices a dead PE sooner, and knows more about it
 
@@ -256,15 +257,24 @@ void SocketTransport::note_if_lost(Connection& connection) noexcept {
   if (connection.broken() && !leaving_.load(std::memory_order_relaxed)) lost_.store(&connection, std::memory_order_release);
 }
 
+/// For the thread, which must not miss who is lost while the program waits for a PE that is stopped: what an owner keeps
+/// comes again as an event.
+bool SocketTransport::own_soon(Connection& connection) noexcept {
+  if (connection.owner().own_soon()) return true;
+  ::poll(nullptr, 0, kOwnedMs);
+  watch(connection, EPOLL_CTL_MOD);
+  return false;
+}
+
 /// Waits for owners, unlike serve_all(): one that has appended and not looked yet whether the thread
 /// sleeps would leave it there.
 void SocketTransport::send_what_lies() noexcept {
   const int count = opened_count_.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {
     Connection& connection = *opened_list_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed);
-    if (connection.dirty()) {
-      const Owning owning(connection.owner());
+    if (connection.dirty() && own_soon(connection)) {
       connection.flush();
+      connection.owner().disown();
     }
     serve(connection);
   }
@@ -298,7 +308,7 @@ bool SocketTransport::serve_ready(int timeout_ms, bool& nudged) noexcept {
       nudged = true;
       continue;
     }
-    connection->owner().own();
+    if (!own_soon(*connection)) continue;
     bool more = true;
     for (int round = 0; round < kRoundsAtOnce && (more = connection->receive()); ++round) any = true;
     if (connection->dirty()) any |= connection->flush();

@@ -73,6 +73,7 @@ class SocketTransport final : public Transport, private Served {
   [[noreturn]] void fail_lost(const Connection& connection) noexcept;
 
   bool watch(Connection& connection, int how) noexcept;
+  bool own_soon(Connection& connection) noexcept;
   bool serve(Connection& connection) noexcept;
   void note_if_lost(Connection& connection) noexcept;
   bool serve_ready(int timeout_ms, bool& nudged) noexcept;

@@ -305,9 +305,19 @@ bool UcxTransport::serve_all() noexcept {
   return any;
 }
 
+/// For the thread, which must not miss who is lost while the program waits for a PE that is stopped.
+bool UcxTransport::own_soon() noexcept {
+  constexpr int kOwnedMs = 1;
+  if (owner_.own_soon()) return true;
+  ::poll(nullptr, 0, kOwnedMs);
+  return false;
+}
+
+/// What an owner keeps serve_next() sends before it sleeps.
 void UcxTransport::send_what_lies() noexcept {
-  const Owning owning(owner_);
+  if (!own_soon()) return;
   serve_owned();
+  owner_.disown();
 }
 
 bool UcxTransport::progress() noexcept {
@@ -323,7 +333,7 @@ void UcxTransport::sleep_armed(int timeout_ms) noexcept {
 
 bool UcxTransport::serve_next() noexcept {
   constexpr int kLookMs = 100;
-  owner_.own();
+  if (!own_soon()) return false;
   bool any = serve_owned();
   const bool armed = !any && ucp_.ucp_worker_arm(worker_) == UCS_OK;  // else something has come meanwhile
   owner_.disown();
@@ -332,8 +342,9 @@ bool UcxTransport::serve_next() noexcept {
   ::poll(&wait, 1, lost_.load(std::memory_order_relaxed) != nullptr ? kLookMs : -1);
   bool more = true;
   for (int round = 0; more && round < kRoundsAtOnce; ++round) {
-    const Owning owning(owner_);  // between rounds others have their turn
+    if (!own_soon()) break;
     more = serve_owned();
+    owner_.disown();  // others have their turn
     any |= more;
   }
   return any;

@@ -76,6 +76,7 @@ class UcxTransport final : public Transport, private Served {
   void broke(UcxPeer& peer, const char* why) noexcept;
   [[noreturn]] void lost(UcxPeer& peer) noexcept;
   std::string lost_text(const UcxPeer& peer) const;
+  bool own_soon() noexcept;
   bool serve_owned() noexcept;
   bool serve_all() noexcept override;
   void send_what_lies() noexcept override;
