@@ -563,7 +563,7 @@ def test_torchrun_starts_again_after_a_worker_died(tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         x = torch.ones(1000)
         dist.all_reduce(x)
-        os.write(1, f"sum {x.sum().item()}\n".encode())
+        os.write(1, f"sum {x.sum().item()}\\n".encode())
         dist.destroy_process_group()
         """
     status, out, err = ended(torchrun(tmp_path, program, "--standalone", "--max_restarts", "1"))
@@ -578,7 +578,7 @@ def test_torchrun_on_two_nodes_meets_by_the_secret(tmp_path):
         dist.init_process_group("shoal")
         x = torch.full((1000,), 1.0 + dist.get_rank())
         dist.all_reduce(x)
-        os.write(1, f"sum {x.sum().item()}\n".encode())
+        os.write(1, f"sum {x.sum().item()}\\n".encode())
         dist.destroy_process_group()
         """
     secret = tmp_path / "secret"
