@@ -28,7 +28,10 @@ class NodesTest(LauncherTest):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.secret = self.secret_file("secret", os.urandom(24).hex() + "\n")
-        # An address of its own for each test: they share no port, however many run at once.
+        self.take_address()
+
+    def take_address(self):
+        """One of its own for each job: they share no port, however many run at once."""
         self.address = "127.%d.%d.%d" % (random.randrange(1, 255), random.randrange(256), random.randrange(1, 255))
 
     def secret_file(self, name, text, mode=0o600):
@@ -272,7 +275,7 @@ class Death(NodesTest):
             self.assertEqual(run.status, 1, run)
             self.assert_one_line(run, rf"^shoalrun: the launcher of node {victim} \(\S+, 127\.\S+\) is gone: the connection (was closed|broke)")
             self.assertLess(run.seconds, PROMPT, run)
-            self.address = self.address[:-1] + "9"  # not the port that may still be the victim's
+            self.take_address()  # the port may still be the victim's
 
     def test_of_a_launchers_child(self):
         processes = self.ready_job("wait")
