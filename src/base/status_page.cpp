@@ -18,6 +18,24 @@ void copy_text(char (&to)[N], const char* from) noexcept {
   to[N - 1] = '\0';
 }
 
+/// The fields are copied by atomic accesses: a reader may get some of two times, but that is no data race.
+using Word [[gnu::may_alias]] = std::uint64_t;
+constexpr size_t kWords = sizeof(StatusFields) / sizeof(Word);
+static_assert(sizeof(StatusFields) % sizeof(Word) == 0 && alignof(StatusFields) >= sizeof(Word));
+
+void store_fields(StatusFields& to, const StatusFields& from) noexcept {
+  for (size_t i = 0; i < kWords; ++i)
+    __atomic_store_n(reinterpret_cast<Word*>(&to) + i, reinterpret_cast<const Word*>(&from)[i], __ATOMIC_RELAXED);
+}
+
+StatusFields load_fields(const StatusFields& from) noexcept {
+  StatusFields to;
+  for (size_t i = 0; i < kWords; ++i)
+    reinterpret_cast<Word*>(&to)[i] = __atomic_load_n(reinterpret_cast<const Word*>(&from) + i, __ATOMIC_RELAXED);
+  to.call[sizeof to.call - 1] = to.detail[sizeof to.detail - 1] = '\0';  // whatever the PE wrote
+  return to;
+}
+
 }  // namespace
 
 void StatusWriter::set(Phase phase, const char* call, const char* detail) noexcept {
@@ -27,39 +45,38 @@ void StatusWriter::set(Phase phase, const char* call, const char* detail) noexce
 }
 
 void StatusWriter::set(Phase phase, const char* call, const WaitText& text) noexcept {
+  StatusFields fields{};
+  fields.since_ns = now_ns();
+  fields.phase = phase;
+  fields.pid = ::getpid();
+  copy_text(fields.call, call);
+  std::memcpy(fields.detail, text.detail, sizeof fields.detail);
+  fields.wait = text.wait;
+  fields.members = text.members;
   const std::uint32_t sequence = record_->sequence.load(std::memory_order_relaxed);
   record_->sequence.store(sequence + 1, std::memory_order_relaxed);
   release_fence();  // the odd value before the fields
-  record_->phase = phase;
-  record_->since_ns = now_ns();
-  record_->pid = ::getpid();
-  copy_text(record_->call, call);
-  std::memcpy(record_->detail, text.detail, sizeof text.detail);
-  record_->wait = text.wait;
-  record_->members = text.members;
+  store_fields(record_->fields, fields);
   record_->sequence.store(sequence + 2, std::memory_order_release);
 }
 
 void expect_here(StatusRecord& record, int pid) noexcept {
   int none = 0;
-  std::atomic_ref(record.pid).compare_exchange_strong(none, pid, std::memory_order_relaxed);
+  std::atomic_ref(record.fields.pid).compare_exchange_strong(none, pid, std::memory_order_relaxed);
 }
 
 Status read_status(const StatusRecord& record) {
   Status status;
   for (int attempt = 0; attempt < 1000; ++attempt) {
     const std::uint32_t before = record.sequence.load(std::memory_order_acquire);
-    char call[sizeof record.call], detail[sizeof record.detail];
-    std::memcpy(call, record.call, sizeof call);
-    std::memcpy(detail, record.detail, sizeof detail);
-    call[sizeof call - 1] = detail[sizeof detail - 1] = '\0';
-    status = {record.phase,
-              record.since_ns,
-              record.pid,
-              call,
-              detail,
-              record.wait,
-              record.members,
+    const StatusFields fields = load_fields(record.fields);
+    status = {fields.phase,
+              fields.since_ns,
+              fields.pid,
+              fields.call,
+              fields.detail,
+              fields.wait,
+              fields.members,
               record.counters.seen.load(std::memory_order_relaxed),
               record.counters.threaded.load(std::memory_order_relaxed) != 0,
               record.counters.polls.load(std::memory_order_relaxed)};

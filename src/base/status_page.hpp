@@ -2,20 +2,21 @@
 // What each PE is doing, readable by the launcher (and by tools) even after the PE died.
 //
 // One memory file of n records, made by the launcher and inherited by the PEs. A PE writes only its own record; the
-// launcher only reads. A record is a seqlock: the writer makes `sequence` odd, writes, makes it even; a reader that
-// sees an odd or a changed value looks again (a PE killed in between leaves it odd for ever: the reader then takes what
-// is there).
+// launcher only reads. A record is a seqlock: the writer makes `sequence` odd, writes the fields, makes it even; a
+// reader that sees an odd or a changed value looks again (a PE killed in between leaves it odd for ever: the reader then
+// takes what is there).
 //
 //   offset  size  field
 //        0     4  sequence
-//        4     4  phase        (Phase)
-//        8     8  since_ns     CLOCK_MONOTONIC when the phase or call began
-//       16     4  pid          the process that called init (may be a grandchild of the launcher); before that, the one
+//        8   424  fields (StatusFields), under the sequence:
+//        8     8    since_ns   CLOCK_MONOTONIC when the phase or call began
+//       16     4    phase      (Phase)
+//       20     4    pid        the process that called init (may be a grandchild of the launcher); before that, the one
 //                              that the launcher started; 0: a PE of another machine
-//       20    44  call         NUL-terminated name of the blocking call, "" when in none
-//       64   192  detail       NUL-terminated text: the call's arguments
-//      256    48  wait         what the call waits for, for those who look for the reason (Wait)
-//      304   128  members      bit i: world PE i is one of those who meet
+//       24    44    call       NUL-terminated name of the blocking call, "" when in none
+//       68   188    detail     NUL-terminated text: the call's arguments
+//      256    48    wait       what the call waits for, for those who look for the reason (Wait)
+//      304   128    members    bit i: world PE i is one of those who meet
 //      432    80  counters     each by itself, not under the sequence (Counters)
 //      512   256  collective   NUL-terminated: the call that did not agree with others', in check mode; not under the
 //                              sequence
@@ -73,15 +74,20 @@ struct Counters {
 };
 static_assert(sizeof(Counters) == 80);
 
-struct alignas(64) StatusRecord {
-  std::atomic<std::uint32_t> sequence;
-  Phase phase;
+/// What a record says about its PE at one time. Its writer may read it as it is, everyone else by `read_status`.
+struct StatusFields {
   std::uint64_t since_ns;
+  Phase phase;
   std::int32_t pid;
   char call[44];
-  char detail[192];
+  char detail[188];
   Wait wait;
   Members members;
+};
+
+struct alignas(64) StatusRecord {
+  std::atomic<std::uint32_t> sequence;
+  StatusFields fields;
   Counters counters;
   char collective[256];
 };
@@ -89,7 +95,7 @@ static_assert(sizeof(StatusRecord) == 768 && offsetof(StatusRecord, counters) ==
 
 /// What a wait says about itself when it is published.
 struct WaitText {
-  char detail[sizeof StatusRecord::detail] = {};
+  char detail[sizeof StatusFields::detail] = {};
   Wait wait;
   Members members;
 };

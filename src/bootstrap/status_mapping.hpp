@@ -9,7 +9,7 @@ namespace shoal {
 
 /// How the memory file shows in /proc; the number is raised with any change of StatusRecord, so that tools know whether
 /// they understand it.
-inline constexpr const char* kStatusFileName = "shoal-status.4";
+inline constexpr const char* kStatusFileName = "shoal-status.5";
 
 class StatusMapping final {
  public:

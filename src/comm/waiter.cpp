@@ -58,17 +58,17 @@ void WaitSite::describe_by_format(const WaitSite& site, WaitText& text) noexcept
 bool Waiter::publish(const WaitSite& site, Saved& saved) noexcept {
   if (status_ == nullptr || publishing_.test_and_set(std::memory_order_acquire)) return false;
   // Only this process writes the record, and only one thread at a time gets here: a plain look is consistent.
-  if (status_->phase == Phase::leaving && std::strncmp(site.call, "shmem_finalize", 14) != 0) {
+  if (status_->fields.phase == Phase::leaving && std::strncmp(site.call, "shmem_finalize", 14) != 0) {
     // A thread that ends the program is the news, not what another one waits for.
     publishing_.clear(std::memory_order_release);
     return false;
   }
-  saved.phase = status_->phase;
+  saved.phase = status_->fields.phase;
   saved.began_ns = now_ns();
-  std::memcpy(saved.call, status_->call, sizeof saved.call);
-  std::memcpy(saved.text.detail, status_->detail, sizeof saved.text.detail);
-  saved.text.wait = status_->wait;
-  saved.text.members = status_->members;
+  std::memcpy(saved.call, status_->fields.call, sizeof saved.call);
+  std::memcpy(saved.text.detail, status_->fields.detail, sizeof saved.text.detail);
+  saved.text.wait = status_->fields.wait;
+  saved.text.members = status_->fields.members;
   WaitText text;
   site.describe(site, text);
   StatusWriter(status_).set(Phase::waiting, site.call, text);
@@ -86,7 +86,7 @@ void Waiter::unpublish(const Saved& saved) noexcept {
 }
 
 void Waiter::show_progress() noexcept {
-  const Wait& wait = status_->wait;
+  const Wait& wait = status_->fields.wait;
   status_->counters.polls.store(status_->counters.polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (wait.width == 0) return;
   const auto read = [&]<class T>(T) {

@@ -105,7 +105,7 @@ class Waiter final {
   struct Saved {
     Phase phase = Phase::running;
     std::uint64_t began_ns = 0;  // this wait
-    char call[sizeof StatusRecord::call] = {};
+    char call[sizeof StatusFields::call] = {};
     WaitText text;
   };
   void test_failed_slowly() noexcept;

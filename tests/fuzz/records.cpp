@@ -104,13 +104,13 @@ std::vector<std::string> status_page_seeds() {
     std::string page;
     for (std::size_t pe = 0; pe < kPes; ++pe) {
       StatusRecord record{};
-      record.phase = pe == 3 ? Phase::closing : Phase::waiting;
-      record.pid = 1;
-      std::strcpy(record.call, "shmem_barrier_all");
-      record.wait.kind = kind;
-      record.wait.peer = static_cast<std::int32_t>((pe + 1) % 3);
-      record.wait.meeting = pe / 2;
-      for (int member = 0; member < 3; ++member) record.members.add(member);
+      record.fields.phase = pe == 3 ? Phase::closing : Phase::waiting;
+      record.fields.pid = 1;
+      std::strcpy(record.fields.call, "shmem_barrier_all");
+      record.fields.wait.kind = kind;
+      record.fields.wait.peer = static_cast<std::int32_t>((pe + 1) % 3);
+      record.fields.wait.meeting = pe / 2;
+      for (int member = 0; member < 3; ++member) record.fields.members.add(member);
       page += std::string(reinterpret_cast<const char*>(&record), sizeof record);
     }
     seeds.push_back(page);

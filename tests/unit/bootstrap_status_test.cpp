@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 
 namespace shoal {
 namespace {
@@ -21,6 +23,27 @@ TEST(StatusMapping, WhatAPePublishesIsReadByTheLauncher) {
   EXPECT_EQ(status.call, "shmem_quiet");
   EXPECT_EQ(status.pid, ::getpid());
   EXPECT_EQ(read_status(*launcher.record(1)).phase, Phase::starting);
+}
+
+TEST(StatusMapping, OfAPeKilledWhileItWroteTheRestIsRead) {
+  const StatusMapping page = StatusMapping::create(1);
+  StatusWriter(page.record(0)).set(Phase::waiting, "shmem_quiet", "everything");
+  page.record(0)->sequence.fetch_add(1);  // odd for ever
+  EXPECT_EQ(read_status(*page.record(0)).call, "shmem_quiet");
+}
+
+TEST(StatusMapping, ItMayBeReadWhileItIsWritten) {  // for the thread sanitizer
+  const StatusMapping page = StatusMapping::create(1);
+  std::atomic<bool> done{false};
+  std::thread pe([&] {
+    while (!done.load(std::memory_order_relaxed)) StatusWriter(page.record(0)).set(Phase::waiting, "call", "detail");
+  });
+  for (int look = 0; look < 1000; ++look) {
+    const std::string call = read_status(*page.record(0)).call;
+    EXPECT_TRUE(call.empty() || call == "call") << call;
+  }
+  done.store(true, std::memory_order_relaxed);
+  pe.join();
 }
 
 TEST(StatusMapping, APeCannotShrinkThePageUnderTheLauncher) {
