@@ -39,6 +39,8 @@ install(FILES ${PROJECT_BINARY_DIR}/set_env.sh DESTINATION .)
 
 # What `cmake --install` copies, and no tests: scripts/build.sh builds this.
 add_custom_target(shoal_product DEPENDS shoal ${tools})
-if(TARGET shoal_python)
-  add_dependencies(shoal_product shoal_python)
-endif()
+foreach(part shoal_race shoal_python)
+  if(TARGET ${part})
+    add_dependencies(shoal_product ${part})
+  endif()
+endforeach()

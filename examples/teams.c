@@ -25,7 +25,7 @@ int main(void) {
   shmem_team_t column;
   int wrong = shmem_team_split_2d(SHMEM_TEAM_WORLD, width, NULL, 0, &row, NULL, 0, &column);
 
-  mine = 1L << me;
+  mine = me + 1;
   wrong |= shmem_sum_reduce(row, &row_sum, &mine, 1);
   wrong |= shmem_sum_reduce(column, &column_sum, &mine, 1);
 
@@ -34,8 +34,8 @@ int main(void) {
   long expected_row = 0;
   long expected_column = 0;
   for (int pe = 0; pe < pes; ++pe) {
-    if (pe / width == my_row) expected_row += 1L << pe;
-    if (pe % width == my_column) expected_column += 1L << pe;
+    if (pe / width == my_row) expected_row += pe + 1;
+    if (pe % width == my_column) expected_column += pe + 1;
   }
   wrong |= check("the sum of my row", row_sum, expected_row);
   wrong |= check("the sum of my column", column_sum, expected_column);
@@ -52,7 +52,7 @@ int main(void) {
   if (even != SHMEM_TEAM_INVALID) {
     wrong |= shmem_sum_reduce(even, &even_sum, &mine, 1);
     long expected_even = 0;
-    for (int pe = 0; pe < pes; pe += 2) expected_even += 1L << pe;
+    for (int pe = 0; pe < pes; pe += 2) expected_even += pe + 1;
     wrong |= check("the sum of the even PEs", even_sum, expected_even);
     shmem_team_destroy(even);
   } else {

@@ -38,7 +38,8 @@ SHMEM_API int shmemx_init_attr(const shmemx_init_attr_t *attr, int requested, in
 /// The 16-bit types that reductions take: `X(TYPENAME, TYPE)`.
 #define SHMEMX_FOR_HALF_TYPES(X) X(half, shmemx_half_t) X(bfloat16, shmemx_bfloat16_t)
 
-/// As shmem_sum_reduce and its kin, on `nreduce` 16-bit elements. Accumulates in float and rounds once at the end.
+/// As shmem_sum_reduce and its kin, on `nreduce` 16-bit elements. Accumulates in float and rounds once at the end,
+/// in teams of more than 8 PEs on several nodes once a node and again as nodes are combined.
 /// Returns 0, or nonzero for an invalid team.
 #define SHMEMX_DECLARE_(N, T)                                                                          \
   SHMEM_API int shmemx_##N##_sum_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce);  \

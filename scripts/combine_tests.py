@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes one ctest folder of several build folders, so that one run and one summary cover all of them.
 
-    combine_tests.py OUTPUT (NAME BUILD_FOLDER REGEX COMMAND_PREFIX)...
+    combine_tests.py [--filtered] OUTPUT (NAME BUILD_FOLDER REGEX COMMAND_PREFIX)...
 
 A test `unit.x` of the part NAME becomes `NAME/unit.x`; REGEX picks tests by name (searched, not matched whole);
-COMMAND_PREFIX are words to put before each command, or "".
+COMMAND_PREFIX are words to put before each command, or "". A part without any match is an error, save with --filtered,
+where one match in all of them will do.
 """
 import json
 import os
@@ -49,17 +50,23 @@ def entries(part, folder, regex, prefix):
 
 
 def main():
-    output, words = sys.argv[1], sys.argv[2:]
+    arguments = sys.argv[1:]
+    filtered = arguments[:1] == ["--filtered"]
+    output, *words = arguments[filtered:] or [""]
     if len(words) % 4 or not words:
         sys.exit(__doc__)
+    any_test = False
     os.makedirs(output, exist_ok=True)
     with open(os.path.join(output, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
         for at in range(0, len(words), 4):
             tests = list(entries(*words[at:at + 4]))
-            if not tests:
+            if not tests and not filtered:
                 sys.exit(f"combine_tests.py: {words[at]}: no test matches {words[at + 2]!r}")
             print(f"{words[at]}: {len(tests) // 2} tests")
             file.writelines(tests)
+            any_test = any_test or bool(tests)
+    if not any_test:
+        sys.exit(f"combine_tests.py: no test of any part matches {words[2]!r}")
 
 
 if __name__ == "__main__":

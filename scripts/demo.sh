@@ -23,7 +23,9 @@ END
 }
 
 pes=4
-build_options=(--python off)
+build_options=()
+# What an earlier build has put there is kept up to date.
+if [ ! -e "$root/install/lib/python" ]; then build_options+=(--python off); fi
 while [ $# -gt 0 ]; do
   case $1 in
     -n)

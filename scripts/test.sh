@@ -106,6 +106,6 @@ done
 
 say "Testing"
 folder=build/tests$([ $full = no ] || echo -full)
-python3 scripts/combine_tests.py "$folder" "${combined[@]}"
+python3 scripts/combine_tests.py ${filter:+--filtered} "$folder" "${combined[@]}"
 export UBSAN_OPTIONS=print_stacktrace=1
 exec ctest --test-dir "$folder" -j "$jobs" --output-on-failure --no-tests=error --timeout 600

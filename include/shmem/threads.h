@@ -10,8 +10,8 @@
 #include <shmem/begin.h>
 
 /// Starts the library as shmem_init does, for programs with threads. `requested` is one of SHMEM_THREAD_SINGLE,
-/// FUNNELED, SERIALIZED, MULTIPLE; `*provided` receives the level in force, never lower than `requested` on success.
-/// When the library runs already, the level of the first start stays. Returns 0, or nonzero when it can't start (then
+/// FUNNELED, SERIALIZED, MULTIPLE; `*provided` receives the level in force: `requested`, or, when the library
+/// runs already, that of the first start, which stays. Returns 0, or nonzero when it can't start (then
 /// nothing has been started and a line on stderr says why).
 SHMEM_API int SHMEM_FN(init_thread)(int requested, int *provided);
 

@@ -29,7 +29,7 @@ int create(const Team* team, std::uintptr_t team_handle, long options, shmem_ctx
   const Context::Members members =
       team_handle == 1 ? Context::Members{world.n_pes(), nullptr, heap.peers.data()} : team->context_members();
   const std::uintptr_t handle = here.contexts().insert(
-      std::unique_ptr<UserContext>(new UserContext{Context(world.domain(), heap, members), team_handle, options}));
+      std::unique_ptr<UserContext>(new UserContext{Context(world.domain(), heap, members), team_handle}));
   *ctx = reinterpret_cast<shmem_ctx_t>(handle);
   return handle == 0 ? -1 : 0;
 }

@@ -33,6 +33,18 @@ class NoJob final : public Fatal {
   const char* why_;
 };
 
+/// Says in `acts` that this thread is in init or finalize.
+class Acting final {
+ public:
+  explicit Acting(std::atomic<pid_t>& acts) noexcept : acts_(acts) { acts_.store(::gettid(), std::memory_order_relaxed); }
+  ~Acting() { acts_.store(0, std::memory_order_relaxed); }
+  Acting(const Acting&) = delete;
+  Acting& operator=(const Acting&) = delete;
+
+ private:
+  std::atomic<pid_t>& acts_;
+};
+
 constinit const NoJob kNoJob("called before shmem_init or after shmem_finalize: call shmem_init first");
 const Domain kNoDomain{0, 0, nullptr, nullptr, {}, &kNoJob};
 constinit const Context kNoContext(kNoDomain);
@@ -120,6 +132,7 @@ int refused(const char* call, const std::string& what, Code code) noexcept {
 
 std::unique_ptr<Life::Failure> Life::try_init(const char* call, int requested) {
   const std::lock_guard guard(mutex_);
+  const Acting acting(acts_);
   if (inits_ > 0 && pid_ == ::getpid()) {
     ++inits_;
     return nullptr;
@@ -237,6 +250,7 @@ void Life::leave(bool program_ends) {
 void Life::finalize() {
   if (pid_ != ::getpid()) return;  // before the lock: in a child, a thread that is no more may hold it
   const std::lock_guard guard(mutex_);
+  const Acting acting(acts_);
   if (inits_ == 1)
     leave(false);
   else if (inits_ > 1)
@@ -244,10 +258,12 @@ void Life::finalize() {
 }
 
 void Life::end_of_program(int status) {
-  if (pid_ != ::getpid()) return;
+  // A signal handler that ends the program in the middle of init or finalize would wait for the call below it.
+  if (pid_ != ::getpid() || acts_.load(std::memory_order_relaxed) == ::gettid()) return;
   if (status == 0) {
     {
       const std::lock_guard guard(mutex_);
+      const Acting acting(acts_);
       if (inits_ > 0) leave(true);
     }
     // The C library goes on with the handlers that are left, and ends with this status.

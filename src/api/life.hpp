@@ -64,6 +64,7 @@ class Life final {
   static void after_fork_in_child();
 
   std::mutex mutex_;
+  std::atomic<pid_t> acts_{0};  // the thread that is in init or finalize, and has the mutex
   std::atomic<int> inits_{0};
   std::atomic<pid_t> pid_{0};  // a forked child is no PE: it must leave the job alone
   int thread_level_ = SHMEM_THREAD_SINGLE;

@@ -153,9 +153,13 @@ SHOAL_API(void, team_destroy, (shmem_team_t team)) {
   if (handle <= 2) here.fatal(call, "SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED cannot be destroyed");
   std::optional<WatchedCollective> watched(std::in_place, *members, CallKind::collective, call);
   world().quiet();
+  here.contexts().erase_if([&](const UserContext& one) {
+    if (one.team != handle) return false;
+    one.context.quiet();
+    return true;
+  });
   members->sync(call);  // nobody uses its heaps any more
   here.heaps().erase_if([&](const TeamHeap& heap) { return &heap.team() == members; });
-  here.contexts().erase_if([&](const UserContext& context) { return context.team == handle; });
   watched.reset();
   here.teams().erase(handle);
 }

@@ -130,7 +130,7 @@ const char* const* process_variables() noexcept { return environ; }
 
 std::uint64_t parse_size(const std::string& text, const std::string& name) {
   static constexpr const char* kAccepted =
-      "a positive number of bytes with an optional suffix k, m, g or t, such as 512m or 1.5g";
+      "a number of bytes with an optional suffix k, m, g or t, such as 512m or 1.5g";
   if (text.empty() || !(std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '.'))
     reject(name, text, kAccepted);
   if (text.find_first_of("xXeEpPnNiI") != std::string::npos) reject(name, text, kAccepted);
@@ -143,8 +143,8 @@ std::uint64_t parse_size(const std::string& text, const std::string& name) {
     if (suffix == nullptr || end[1] != '\0') reject(name, text, kAccepted);
     number = std::ldexp(number, 10 * static_cast<int>(suffix - kSuffixes + 1));
   }
-  if (number < 1 || number > 0x1p62L) reject(name, text, kAccepted);
-  return static_cast<std::uint64_t>(number);
+  if (number > 0x1p62L) reject(name, text, kAccepted);
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(number));
 }
 
 std::int64_t parse_integer(const std::string& text, const std::string& name) {

@@ -53,7 +53,7 @@ std::vector<UnknownVariable> find_unknown(const char* const* environment);
 /// This process's.
 const char* const* process_variables() noexcept;
 
-/// "1.5g" -> bytes. The whole text must be used. @throws Error{invalid_option}
+/// "1.5g" -> bytes, at least 1. The whole text must be used. @throws Error{invalid_option}
 std::uint64_t parse_size(const std::string& text, const std::string& name);
 /// A whole decimal number, sign allowed, nothing after it. @throws Error{invalid_option}
 std::int64_t parse_integer(const std::string& text, const std::string& name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/status_page.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -20,6 +21,7 @@ void copy_text(char (&to)[N], const char* from) noexcept {
 
 /// The fields are copied by atomic accesses: a reader may get some of two times, but that is no data race.
 using Word [[gnu::may_alias]] = std::uint64_t;
+constexpr int kAttempts = 1000, kSpins = 100;  // until another writer has finished
 constexpr size_t kWords = sizeof(StatusFields) / sizeof(Word);
 static_assert(sizeof(StatusFields) % sizeof(Word) == 0 && alignof(StatusFields) >= sizeof(Word));
 
@@ -53,12 +55,19 @@ void StatusWriter::set(Phase phase, const char* call, const WaitText& text) noex
   std::memcpy(fields.detail, text.detail, sizeof fields.detail);
   fields.wait = text.wait;
   fields.members = text.members;
-  const std::uint32_t sequence = record_->sequence.load(std::memory_order_relaxed);
-  record_->sequence.store(sequence + 1, std::memory_order_relaxed);
+  // One that stays odd is this thread's own: a signal handler has come in between.
+  std::uint32_t sequence = record_->sequence.load(std::memory_order_relaxed) & ~1u;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (record_->sequence.compare_exchange_weak(sequence, sequence + 1, std::memory_order_acquire)) break;
+    sequence &= ~1u;
+    if (attempt >= kSpins) ::sched_yield();
+  }
   release_fence();  // the odd value before the fields
   store_fields(record_->fields, fields);
   record_->sequence.store(sequence + 2, std::memory_order_release);
 }
+
+StatusFields StatusWriter::now() const noexcept { return load_fields(record_->fields); }
 
 void expect_here(StatusRecord& record, int pid) noexcept {
   int none = 0;
@@ -67,7 +76,7 @@ void expect_here(StatusRecord& record, int pid) noexcept {
 
 Status read_status(const StatusRecord& record) {
   Status status;
-  for (int attempt = 0; attempt < 1000; ++attempt) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::uint32_t before = record.sequence.load(std::memory_order_acquire);
     const StatusFields fields = load_fields(record.fields);
     status = {fields.phase,

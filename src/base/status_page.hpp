@@ -74,7 +74,7 @@ struct Counters {
 };
 static_assert(sizeof(Counters) == 80);
 
-/// What a record says about its PE at one time. Its writer may read it as it is, everyone else by `read_status`.
+/// What a record says about its PE at one time.
 struct StatusFields {
   std::uint64_t since_ns;
   Phase phase;
@@ -100,13 +100,15 @@ struct WaitText {
   Members members;
 };
 
-/// Writes one record. Used by one thread at a time; a PE without a launcher writes into memory of its own.
+/// Writes one record, its own PE's. Thread safe; a PE without a launcher writes into memory of its own.
 class StatusWriter final {
  public:
   explicit StatusWriter(StatusRecord* record) : record_(record) {}
   /// `call` and `detail` are cut to fit.
   void set(Phase phase, const char* call, const char* detail) noexcept;
   void set(Phase phase, const char* call, const WaitText& text) noexcept;
+  /// What the record says, which another thread may be changing.
+  StatusFields now() const noexcept;
 
  private:
   StatusRecord* record_;

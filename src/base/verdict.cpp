@@ -289,8 +289,9 @@ std::vector<std::string> StandstillWatch::look(std::vector<PeState> pes, std::ui
   seen_.resize(pes.size());
   for (std::size_t pe = 0; pe < pes.size(); ++pe) {
     Status& status = pes[pe].status;
-    const Seen before = std::exchange(seen_[pe], {status.since_ns, status.polls, !pes[pe].ended.empty()});
-    const bool as_before = status.since_ns == before.since_ns && pes[pe].ended.empty() != before.ended;
+    const bool ended = !pes[pe].ended.empty();
+    const Seen before = std::exchange(seen_[pe], {status.since_ns, status.polls, ended});
+    const bool as_before = status.since_ns == before.since_ns && ended == before.ended;
     if (status.phase == Phase::waiting && (!as_before || status.polls < before.polls + kLooks))
       pes[pe].stopped = "not judged";
     if (!as_before && has_left(pes[pe])) {  // others may not have seen yet what it did last

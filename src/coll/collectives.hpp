@@ -4,7 +4,7 @@
 // Common rules: a member's dest is written only after all members have entered, so that a fast PE never overwrites what
 // a slow one still reads; a member's source may be reused when its call returns. Zero elements: nothing happens, nobody
 // waits (save in collect, where members don't know each other's counts). Data move by direct access to the members'
-// memory; nothing is allocated.
+// memory; on one node nothing is allocated, save in collect.
 #pragma once
 #include <cstddef>
 #include <string>

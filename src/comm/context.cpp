@@ -88,7 +88,7 @@ inline void Context::get_there(void* dest, const void* source, std::size_t bytes
   const char* const from = at_slow(source, bytes, pe, call);
   if (from == nullptr) return get_far(dest, source, bytes, pe, call);
   if (domain_->chaos != nullptr) domain_->chaos->before_read(this, world_pe(pe), from, bytes);
-  copy_shared(dest, from, bytes);
+  fetch(dest, from, bytes);
 }
 
 inline void Context::get_nbi_there(void* dest, const void* source, std::size_t bytes, int pe,
@@ -131,13 +131,13 @@ void Context::get_slow(void* dest, const void* source, std::size_t bytes, int pe
 
 void Context::get_watched(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept {
   if (const char* const from = quick(source, dest, bytes, pe)) [[likely]]
-    return copy_shared(dest, from, bytes);
+    return fetch(dest, from, bytes);
   get_passing(dest, source, bytes, pe, call);
 }
 
 void Context::get_passing(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept {
   if (const Passing one = passing(source, dest, bytes, pe, call); one.there != nullptr)
-    return copy_shared(dest, one.there, bytes);
+    return fetch(dest, one.there, bytes);
   get_told(dest, source, bytes, pe, call);
 }
 
@@ -244,6 +244,7 @@ void Context::get_strided(void* dest, const void* source, std::ptrdiff_t dst, st
   if (domain_->chaos != nullptr)
     domain_->chaos->before_read(this, world_pe(pe), from, span_of(sst, block, blocks, width));
   copy_strided(static_cast<char*>(dest), from, dst * w, sst * w, block * width, blocks);
+  order_after_reads();
 }
 
 inline void Context::signal_word(std::uint64_t* word, std::uint64_t value, int op, int pe,

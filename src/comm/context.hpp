@@ -156,7 +156,7 @@ class Context final {
   }
   void get(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept {
     if (const char* const from = in_heap(source, bytes, pe)) [[likely]]
-      return copy_shared(dest, from, bytes);
+      return fetch(dest, from, bytes);
     get_slow(dest, source, bytes, pe, call);
   }
   /// The same, complete after quiet.
@@ -304,14 +304,26 @@ class Context final {
     else
       std::memcpy(to, &value, sizeof(T));
   }
+  /// A blocking get has its data before anything that comes after it.
   template <class T>
   static T load(const char* from) noexcept {
     T value;
-    if constexpr (kSingleAccess<T>)
-      __atomic_load(reinterpret_cast<const T*>(from), &value, __ATOMIC_RELAXED);
-    else
+    if constexpr (kSingleAccess<T>) {
+      __atomic_load(reinterpret_cast<const T*>(from), &value, __ATOMIC_ACQUIRE);
+    } else {
       std::memcpy(&value, from, sizeof(T));
+      order_after_reads();
+    }
     return value;
+  }
+  static void fetch(void* to, const void* from, std::size_t bytes) noexcept {
+    copy_shared(to, from, bytes);
+    order_after_reads();
+  }
+  static void order_after_reads() noexcept {
+#if !defined(__x86_64__)  // where every load is ordered so
+    acquire_fence();
+#endif
   }
 
   [[gnu::cold]] char* at_slow(const void* address, std::size_t bytes, int pe, const char* call) const noexcept;

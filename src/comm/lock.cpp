@@ -23,7 +23,7 @@ class LockView final {
     world.own(lock, 1, call);
     const Segment* segment = world.domain().segments->find(reinterpret_cast<std::uintptr_t>(lock), sizeof(long));
     offset_ = reinterpret_cast<std::uintptr_t>(lock) - segment->base;
-    home_ = static_cast<int>(offset_ / sizeof(long) % static_cast<std::uintptr_t>(world.n_pes()));
+    home_ = static_cast<int>(spread(offset_) % static_cast<std::uint32_t>(world.n_pes()));
     // A team's heap has no home at PEs that aren't members.
     while (!segment->members[static_cast<std::size_t>(home_)]) home_ = (home_ + 1) % world.n_pes();
     ticket_ = static_cast<std::uint32_t>(world.domain().me) + 1;
@@ -43,7 +43,6 @@ class LockView final {
   }
   std::atomic_ref<std::uint32_t> own() const noexcept { return std::atomic_ref<std::uint32_t>(*half(1)); }
   std::uint32_t ticket() const noexcept { return ticket_; }
-  int home() const noexcept { return home_; }
 
   /// @param previous  the PE before this one in the queue, or -1: it waits for the one behind it
   template <class Done>
@@ -57,6 +56,10 @@ class LockView final {
   }
 
  private:
+  /// Of places that are often a power of two apart, as blocks of the heap are.
+  static std::uint32_t spread(std::uintptr_t offset) noexcept {
+    return static_cast<std::uint32_t>(offset / sizeof(long) * 0x9e3779b97f4a7c15u >> 32);
+  }
   std::uint32_t* half(int which) const noexcept { return reinterpret_cast<std::uint32_t*>(lock_) + which; }
 
   static void describe(const WaitSite& site, WaitText& text) noexcept {

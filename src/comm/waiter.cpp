@@ -57,22 +57,23 @@ void WaitSite::describe_by_format(const WaitSite& site, WaitText& text) noexcept
 
 bool Waiter::publish(const WaitSite& site, Saved& saved) noexcept {
   if (status_ == nullptr || publishing_.test_and_set(std::memory_order_acquire)) return false;
-  // Only this process writes the record, and only one thread at a time gets here: a plain look is consistent.
-  if (status_->fields.phase == Phase::leaving && std::strncmp(site.call, "shmem_finalize", 14) != 0) {
+  const StatusFields before = StatusWriter(status_).now();
+  if (before.phase == Phase::leaving && std::strncmp(site.call, "shmem_finalize", 14) != 0) {
     // A thread that ends the program is the news, not what another one waits for.
     publishing_.clear(std::memory_order_release);
     return false;
   }
-  saved.phase = status_->fields.phase;
+  saved.phase = before.phase;
   saved.began_ns = now_ns();
-  std::memcpy(saved.call, status_->fields.call, sizeof saved.call);
-  std::memcpy(saved.text.detail, status_->fields.detail, sizeof saved.text.detail);
-  saved.text.wait = status_->fields.wait;
-  saved.text.members = status_->fields.members;
+  std::memcpy(saved.call, before.call, sizeof saved.call);
+  std::memcpy(saved.text.detail, before.detail, sizeof saved.text.detail);
+  saved.text.wait = before.wait;
+  saved.text.members = before.members;
   WaitText text;
   site.describe(site, text);
   StatusWriter(status_).set(Phase::waiting, site.call, text);
-  show_progress();
+  saved.shown = text.wait;
+  show_progress(saved.shown);
   return true;
 }
 
@@ -81,12 +82,12 @@ void Waiter::unpublish(const Saved& saved) noexcept {
   counters.waits.store(counters.waits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   counters.waited_ns.store(counters.waited_ns.load(std::memory_order_relaxed) + now_ns() - saved.began_ns,
                            std::memory_order_relaxed);
-  StatusWriter(status_).set(saved.phase, saved.call, saved.text);
+  // Unless the program ends meanwhile, in another thread.
+  if (StatusWriter(status_).now().phase == Phase::waiting) StatusWriter(status_).set(saved.phase, saved.call, saved.text);
   publishing_.clear(std::memory_order_release);
 }
 
-void Waiter::show_progress() noexcept {
-  const Wait& wait = status_->fields.wait;
+void Waiter::show_progress(const Wait& wait) noexcept {
   status_->counters.polls.store(status_->counters.polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (wait.width == 0) return;
   const auto read = [&]<class T>(T) {
@@ -127,7 +128,7 @@ void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bo
   int futile = 0;
   unsigned sleeps = 0;
   for (;;) {
-    if (publishes) show_progress();
+    if (publishes) show_progress(before_wait.shown);
     if (observer_ != nullptr && ++sleeps % kToldEvery == 0) observer_->waiting(site.call);
     publishes = publishes || publish(site, before_wait);  // another thread may have been first, and done since
     const std::uint32_t before = doorbell.word.load(std::memory_order_relaxed);

@@ -101,12 +101,13 @@ class Waiter final {
   static constexpr int kYieldingSpins = 100;
 
  private:
-  /// What the record said before a wait, to be put back after it.
+  /// What the record said before a wait, to be put back after it; and what it says now.
   struct Saved {
     Phase phase = Phase::running;
     std::uint64_t began_ns = 0;  // this wait
     char call[sizeof StatusFields::call] = {};
     WaitText text;
+    Wait shown;  // this wait's
   };
   void test_failed_slowly() noexcept;
   template <class Done>
@@ -118,7 +119,7 @@ class Waiter final {
   bool publish(const WaitSite& site, Saved& saved) noexcept;
   void unpublish(const Saved& saved) noexcept;
   /// Shows that this PE looks, and what the word that is waited for holds now.
-  void show_progress() noexcept;
+  void show_progress(const Wait& wait) noexcept;
   void wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*), void* argument) noexcept;
   /// @return whether `done` was true at the last look, before sleeping
   bool sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*),

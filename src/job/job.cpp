@@ -132,7 +132,7 @@ std::unique_ptr<Transport> Job::make_transport() {
   if (wire_of(options_) == Wire::ucx)
     return make_ucx(domain_.me, domain_.n_pes,
                     {options_.interface, silence_s, static_cast<std::size_t>(options_.ucx_gather), true}, *target_);
-  const SocketSettings settings{options_.interface, options_.congestion, silence_s};
+  const SocketSettings settings{options_.interface, find_congestion(options_.congestion), silence_s};
   return std::make_unique<SocketTransport>(domain_.me, domain_.n_pes, settings, make_streams(), *target_);
 }
 

@@ -34,7 +34,6 @@ class StreamMaker;
 struct UserContext {
   Context context;
   std::uintptr_t team;  ///< the handle of its team
-  long options;
 };
 
 /// What a job is started with. All PEs give the same options.

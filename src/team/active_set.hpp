@@ -7,7 +7,7 @@
 //   [1]  at the others: 1 = go on
 //   [2]  what this PE shows the others
 // The first PE clears [0] before it lets anyone go, and each other clears its [1] before it returns, so that the array
-// can be used again at once, by the same or another set.
+// can be used again at once, by the same set or one that has no PE in common with it.
 #pragma once
 #include "team/group.hpp"
 

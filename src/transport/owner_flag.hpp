@@ -15,11 +15,7 @@ class OwnerFlag final {
     return !owned_.load(std::memory_order_relaxed) && !owned_.exchange(true, std::memory_order_acquire);
   }
   void own() noexcept {
-    for (int i = 0; !try_own(); ++i) {
-      if (i < kSpins)
-        cpu_relax();
-      else
-        ::sched_yield();
+    while (!own_soon()) {
     }
   }
   /// For one who must go on: false when the owner keeps it, since it waits for another PE, say; it serves what it owns.

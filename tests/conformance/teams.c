@@ -277,10 +277,15 @@ static void contexts_of_teams(void) {
         CHECK_EQ(shmem_ctx_long_atomic_fetch(ctx, count, i), team.size * (i + 1));
         CHECK(shmem_team_ptr(team.handle, slots, i) == shmem_ptr(slots, team.world[i]));
       }
-      shmem_ctx_destroy(ctx);
-      shmem_team_destroy(team.handle);
+      CHECK_EQ(shmem_team_sync(team.handle), 0);
+      static const long last = -77;
+      for (int i = 0; i < team.size; ++i) shmem_ctx_long_put_nbi(ctx, &slots[rank], &last, 1, i);
+      if (t % 2 == 0) shmem_ctx_destroy(ctx);
+      shmem_team_destroy(team.handle);  // destroys its contexts: what they have still to do is done
     }
     shmem_barrier_all();
+    if (rank >= 0)
+      for (int i = 0; i < team.size; ++i) CHECK_EQ(slots[i], -77);
     if (rank < 0) CHECK_EQ(*count, 0);  // nothing reached a PE outside
   }
   shmem_team_t owner = SHMEM_TEAM_INVALID;
@@ -352,6 +357,16 @@ static void many_live_teams(void) {
   shmem_free(counts);
 }
 
+/// Teams of other PEs take none of a PE's places.
+static void many_teams_of_one(void) {
+  section("many teams of one PE");
+  enum { kTeams = 1100 };
+  static shmem_team_t teams[kTeams];
+  for (int i = 0; i < kTeams; ++i)
+    CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, i % npes, 1, 1, NULL, 0, &teams[i]), 0);
+  for (int i = 0; i < kTeams; ++i) shmem_team_destroy(teams[i]);
+}
+
 static void create_and_destroy(void) {
   section("thousands of teams in turn");
   const model_t world = world_model();
@@ -392,6 +407,7 @@ int main(void) {
   contexts_of_teams();
   concurrent_splits();
   many_live_teams();
+  if (npes > 1) many_teams_of_one();
   create_and_destroy();
   return test_end();
 }

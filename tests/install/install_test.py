@@ -3,6 +3,7 @@
 """An installation works from where it was moved to: wrappers, pkg-config, the CMake package, set_env.sh, the tools."""
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -10,6 +11,25 @@ from support import HERE, Installation, main
 
 RING_C = os.path.join(HERE, "consumer", "ring.c")
 RING_CPP = os.path.join(HERE, "consumer", "ring.cpp")
+
+
+class Product(Installation):
+    def test_what_is_installed_is_what_build_sh_builds(self):
+        """The install scripts of the build folder name no file of Ninja's that the target shoal_product does not make."""
+        def ninja(*words):
+            return subprocess.run(["ninja", "-C", self.build, "-t", *words], check=True, capture_output=True, text=True).stdout
+
+        targets = re.findall(r"^(.*): (.*)$", ninja("targets", "all"), re.M)
+        made = {os.path.join(self.build, name) for name, rule in targets if rule != "phony"}
+        installed = set()
+        for folder, _, files in os.walk(self.build):
+            if "cmake_install.cmake" in files:
+                with open(os.path.join(folder, "cmake_install.cmake"), encoding="utf-8") as file:
+                    installed.update(re.findall(r'"(/[^"]+)"', file.read()))
+        installed = {os.path.relpath(one, self.build) for one in installed & made}
+        self.assertIn("bin/shoalrun", installed)
+        commands = ninja("commands", "shoal_product")
+        self.assertEqual(sorted(one for one in installed if one not in commands), [])
 
 
 class Wrappers(Installation):
@@ -55,6 +75,15 @@ class Wrappers(Installation):
         self.run_ok(f'eval "${{CC:-cc}} $(shoalcc --show:compile) -c \'{RING_C}\' -o parts.o"', env=self.build_compiler())
         self.run_ok('eval "${CC:-cc} parts.o $(shoalcc --show:link) -o parts"', env=self.build_compiler())
         self.assertEqual(self.run_ok(["shoalrun", "-n", "2", "./parts"]), "ring of 2: closed\n")
+
+    def test_shown_parts_build_a_program_for_the_race_detector(self):
+        if not os.path.isdir(os.path.join(self.prefix, "lib", "shoal-race")):
+            self.skipTest("this build has no --race")
+        shown = self.run_ok(["shoalcc", "--race", "--show:compile"])
+        self.assertIn("-fsanitize=thread", shown)
+        self.run_ok(f'eval "${{CC:-cc}} $(shoalcc --race --show:compile) -c \'{RING_C}\' -o raced.o"', env=self.build_compiler())
+        self.run_ok('eval "${CC:-cc} raced.o $(shoalcc --race --show:link) -o raced"', env=self.build_compiler())
+        self.assertEqual(self.run_ok(["shoalrun", "-n", "2", "./raced"], env=self.environment(SHOAL_RACE="1")), "ring of 2: closed\n")
 
     def test_compilers_exit_status_is_kept(self):
         with open(os.path.join(self.scratch, "false.sh"), "w", encoding="utf-8") as file:

@@ -441,6 +441,26 @@ class Signals(LauncherTest):
         self.assertGreater(run.seconds, 4.5)
         self.assertLess(run.seconds, 5 + PROMPT)
 
+    def test_what_an_interrupted_pe_left_in_the_background_is_ended_soon(self):
+        left = f"(trap '' TERM; sleep 600) & '{PE}' hello say:ready wait"
+        process = self.start_script(left)
+        process.send_signal(signal.SIGTERM)
+        run = self.finish(process)
+        self.assertEqual(run.status, 143, run)
+        self.assertLess(run.seconds, PROMPT)
+
+    def test_output_lost_to_an_interrupt_is_told(self):
+        process = self.start("--verbose", "--tag-output", "-n", "1", "seq", "30000")  # more than a pipe holds, and nobody reads
+        while b"exited with status 0" not in process.stderr.readline():
+            pass
+        deadline = time.monotonic() + LIMIT
+        while process.poll() is None and time.monotonic() < deadline:
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.15)  # two within 100 ms are one
+        run = self.finish(process)
+        self.assertEqual(run.status, 143, run.err)
+        self.assertIn("signal 15 (Terminated): what the PEs wrote and nobody has read yet is lost", run.err)
+
     def test_usr1_prints_what_every_pe_does_and_the_job_goes_on(self):
         process = self.start_and_await(3, "hello", "say:ready", "1:wait", "barrier")
         os.kill(self.pids(3)[2], signal.SIGSTOP)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The PE of runtime_test.py. runtime_pe barriers: a few meetings. forgotten: a barrier that PE 0 never
- * enters. second: on every PE a second thread waits for ever, after the first thread has waited. splits: two threads
+ * enters. second: on every PE a second thread waits for ever, after the first thread has waited. handler: PE 0
+ * ends in the middle of finalize, by a signal handler. splits: two threads
  * split two teams again and again and use what they get. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <shmemx.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,11 @@ static void *wait_for_ever(void *unused) {
   (void)unused;
   shmem_long_wait_until(&never, SHMEM_CMP_EQ, -5);
   return NULL;
+}
+
+static void exit_with_0(int unused) {
+  (void)unused;
+  exit(0);
 }
 
 static long turn[2][64];
@@ -67,6 +74,13 @@ int main(int argc, char **argv) {
   } else if (strcmp(mode, "exit0") == 0) {
     if (shmem_my_pe() == 1) exit(0);
     shmem_barrier_all();
+  } else if (strcmp(mode, "handler") == 0) {
+    if (shmem_my_pe() == 0) {
+      signal(SIGALRM, exit_with_0);
+      alarm(1);
+      shmem_finalize();
+    }
+    wait_for_ever(NULL);
   } else if (strcmp(mode, "child") == 0) {
     const pid_t child = fork();
     if (child == 0) {

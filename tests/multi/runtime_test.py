@@ -46,6 +46,13 @@ class Differences(unittest.TestCase):
             self.assertIn(f'{name}="{value}" is not valid', err)
 
 
+class Ends(unittest.TestCase):
+    def test_a_signal_handler_may_end_the_program_in_the_middle_of_finalize(self):
+        status, _, err = run("-n", "2", "--timeout", str(LIMIT // 2), PE, "handler")
+        self.assertEqual(status, 1, err)
+        self.assertRegex(err, r"PE 0 .* exited with status 0 while in shmem_finalize")
+
+
 class Table(unittest.TestCase):
     def table(self, mode):
         status, _, err = run("-n", "2", "--timeout", "1", PE, mode)

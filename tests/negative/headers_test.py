@@ -78,7 +78,7 @@ class Headers(unittest.TestCase):
         self.compile_all()
 
     def test_headers_may_be_included_twice_and_in_any_order(self):
-        headers = ["shmem.h", "shmemx.h", "pshmem.h", "shmem/wait.h", "shmem/signals.h", "shmem/deprecated.h"]
+        headers = ["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h", "shmem/wait.h", "shmem/signals.h", "shmem/deprecated.h"]
         for turn in range(len(headers)):
             order = headers[turn:] + headers[:turn]
             lines = [f"#include <{h}>" for h in order + order[::-1]]

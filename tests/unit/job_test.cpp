@@ -88,10 +88,11 @@ TEST(Options, SizesTakeFractionsAndSuffixes) {
   EXPECT_EQ(parse_size("2K", "X"), 2048u);
   EXPECT_EQ(parse_size(".5m", "X"), 1u << 19);
   EXPECT_EQ(parse_size("0.25T", "X"), 1ull << 38);
+  EXPECT_EQ(parse_size("0", "X"), 1u) << "at least as much as asked for";
 }
 
 TEST(Options, RubbishIsRefusedWithNameValueAndWhatIsAccepted) {
-  for (const char* text : {"", "20Mabc", "abc", "-1", "0", "1e9", "0x10", "1 g", "1gg", "nan", "inf", "99999999t", "m", "."}) {
+  for (const char* text : {"", "20Mabc", "abc", "-1", "1e9", "0x10", "1 g", "1gg", "nan", "inf", "99999999t", "m", "."}) {
     try {
       parse_size(text, "SHMEM_SYMMETRIC_SIZE");
       ADD_FAILURE() << text << " was accepted";

@@ -158,11 +158,14 @@ def main():
     parser.add_argument("-n", type=int, default=2, metavar="N", help="PEs (default 2)")
     parser.add_argument("--runs", type=int, default=5, metavar="R", help="runs of each (default 5)")
     parser.add_argument("--quick", action="store_true", help="sizes to 1 MiB instead of 40 MB")
-    parser.add_argument("--cflags", default="-O2", help="for all compilers (default -O2)")
+    parser.add_argument("--cflags", default="-O2", metavar="'FLAGS'", help="for all compilers (default -O2)")
     parser.add_argument("--shoalcc", metavar="COMMAND", help="the compiler wrapper of the Shoal to measure (default: beside shoal-perf)")
     parser.add_argument("--deadline", type=float, default=600, metavar="S", help="seconds that one run may take (default 600)")
     parser.add_argument("--json", metavar="FILE", help="write every run's figures")
-    options = parser.parse_args()
+    words = sys.argv[1:]
+    for at in [i for i, word in enumerate(words[:-1]) if word == "--cflags"]:
+        words[at:at + 2] = [f"--cflags={words[at + 1]}", ""]  # a value that begins with "-", as flags do
+    options = parser.parse_args([word for word in words if word])
     if options.n < 1 or options.runs < 1:
         parser.error("-n and --runs must be at least 1")
     found = systems(options)
@@ -174,7 +177,7 @@ def main():
         started = time.monotonic()
         for run in range(options.runs):
             for system in found:
-                if system.problem is None:
+                if system.problem is None and found[0].problem is None:
                     progress(f"run {run + 1} of {options.runs}: {system.name} ({time.monotonic() - started:.0f} s)")
                     system.run(options.n, most, options.deadline)
         progress("")

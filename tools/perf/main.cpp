@@ -63,13 +63,39 @@ void print_list(bool names_only) {
         "or all. The other PEs wait in a barrier meanwhile.\n");
 }
 
+struct Launcher {
+  const char* name;
+  int pes;  // that it started; 0: a user started this process
+};
+
+/// A size of Slurm's alone may be that of the allocation: only those who count the processes that they start are asked.
+Launcher find_launcher() {
+  constexpr struct {
+    const char *size, *rank, *name;
+  } kLaunchers[] = {{"SHOAL_NPES", "SHOAL_PE", "shoalrun"},
+                    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun"},
+                    {"PMI_SIZE", "PMI_RANK", "mpirun"},
+                    {"SLURM_STEP_NUM_TASKS", "PMIX_RANK", "srun"},
+                    {"WORLD_SIZE", "RANK", "torchrun"}};
+  for (const auto& [size, rank, name] : kLaunchers) {
+    const char* count = std::getenv(size);
+    const int pes = count != nullptr && std::getenv(rank) != nullptr ? std::atoi(count) : 0;
+    if (pes > 0) return {name, pes};
+  }
+  return {"", 0};
+}
+
+void set_heap(const Options& options, int pes) {
+  if (std::getenv("SHMEM_SYMMETRIC_SIZE") == nullptr && std::getenv("SMA_SYMMETRIC_SIZE") == nullptr)
+    ::setenv("SHMEM_SYMMETRIC_SIZE", std::to_string(heap_needed(options, pes)).c_str(), 1);
+}
+
 /// The job: shoalrun beside this program, with what was asked of us.
 [[noreturn]] void launch(const Options& options, const std::vector<std::string>& arguments) {
   const std::string self = own_path();
   std::string launcher = folder_of(self) + "/shoalrun";
   if (::access(launcher.c_str(), X_OK) != 0) launcher = "shoalrun";
-  if (std::getenv("SHMEM_SYMMETRIC_SIZE") == nullptr && std::getenv("SMA_SYMMETRIC_SIZE") == nullptr)
-    ::setenv("SHMEM_SYMMETRIC_SIZE", std::to_string(heap_needed(options, options.npes)).c_str(), 1);
+  set_heap(options, options.npes);
   std::vector<std::string> command = {launcher, "-n", std::to_string(options.npes), "--", self};
   command.insert(command.end(), arguments.begin(), arguments.end());
   become(launcher, command, ": shoalrun should be beside shoal-perf or on PATH");
@@ -87,11 +113,12 @@ int run(const std::vector<std::string>& arguments) {
   }
   chosen_tests(options);
   check_reduction(options.type, options.op);
-  const char* pes = std::getenv("SHOAL_NPES");  // set by shoalrun
-  if (pes == nullptr) launch(options, arguments);
-  if (options.npes_given && options.npes != std::atoi(pes))
-    throw Usage("shoal-perf: -n " + std::to_string(options.npes) + ", but shoalrun started " + pes +
-                " PEs: run shoal-perf without shoalrun, or leave -n out");
+  const auto [launcher, pes] = find_launcher();
+  if (pes == 0) launch(options, arguments);
+  if (options.npes_given && options.npes != pes)
+    throw Usage("shoal-perf: -n " + std::to_string(options.npes) + ", but " + launcher + " started " +
+                std::to_string(pes) + " PEs: run shoal-perf without " + launcher + ", or leave -n out");
+  set_heap(options, pes);
   return run_as_pe(options);
 }
 

@@ -74,6 +74,8 @@ def load(path, colour):
         fail(f"{path} is not JSON, or was cut short: {error}")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         fail(f"{path} was not written by shoal-perf --json of this version (format {FORMAT!r})")
+    if not isinstance(data.get("figures"), list):
+        fail(f"{path} is damaged: it has no figures")
     return Run(path, data, colour)
 
 
@@ -268,8 +270,12 @@ def main():
     runs = [load(path, colour) for path, colour in zip(options.files, COLOURS)]
     output = options.output or os.path.splitext(options.files[0])[0] + ".html"
     try:
+        text = page(runs, options.title)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        fail(f"{', '.join(options.files)}: damaged: not as shoal-perf --json writes it ({type(error).__name__}: {error})")
+    try:
         with open(output, "w", encoding="utf-8") as file:
-            file.write(page(runs, options.title))
+            file.write(text)
     except OSError as error:
         fail(f"cannot write {output}: {error.strerror}")
     print(output)

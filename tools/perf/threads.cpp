@@ -40,7 +40,7 @@ using Contexts = std::vector<shmem_ctx_t>;
 Contexts make_contexts(std::size_t threads) {
   Contexts contexts(threads, SHMEM_CTX_INVALID);
   for (shmem_ctx_t& ctx : contexts)
-    if (shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx) != 0) ctx = SHMEM_CTX_DEFAULT;
+    if (shmem_ctx_create(SHMEM_CTX_SERIALIZED, &ctx) != 0) ctx = SHMEM_CTX_DEFAULT;
   return contexts;
 }
 

@@ -237,14 +237,14 @@ int Job::wait_ms() const {
     no_later_than(now + kRepeatKillNs);
   else if (ending())
     no_later_than(kill_ns_);
-  else if (interrupted_by_ != 0)
+  else if (interrupted_by_ != 0 && (running_ > 0 || any_session()))
     no_later_than(interrupted_ns_ + kInterruptGraceNs);
   if (settings_.timeout_s > 0 && !ending() && !timed_out_)
     no_later_than(started_ns_ + static_cast<std::uint64_t>(settings_.timeout_s * 1e9));
   if (!ending() && any_joined() && inquiry_.asked_ns == 0) no_later_than(standstill_ns_);
-  if (quiet_ns_ != 0) no_later_than(now + kRepeatKillNs);
+  if (quiet_ns_ != 0 && children_left_) no_later_than(now + kRepeatKillNs);
   if (terminal_) no_later_than(now + kForegroundNs);
-  for (int pe = 0; pe < settings_.npes && !ending(); ++pe) {
+  for (int pe = 0; pe < settings_.npes && !ending() && interrupted_by_ == 0; ++pe) {
     if (at(pe).lost_ns != 0 && joined(pe)) no_later_than(at(pe).lost_ns + kLostNs);
     if (at(pe).ended && at(pe).channel && !joined(pe) && any_joined()) no_later_than(join_by_ns(pe));
   }
@@ -270,7 +270,7 @@ void Job::handle(const Watch& watch) {
       read_channel(watch.pe);
       write_channel(watch.pe);
       break;
-    case Source::session: at(watch.pe).lost_ns = now_ns(); break;
+    case Source::session: on_session_lost(watch.pe); break;
     case Source::stream: read_stream(at(watch.pe).streams[static_cast<size_t>(watch.index)]); break;
     case Source::sink: (watch.index == 0 ? out_ : err_).write_some(); break;
     case Source::terminal: pump_terminal(); break;
@@ -397,8 +397,13 @@ void Job::finish_output() {
       pollfd wait[] = {{sink->fd(), POLLOUT, 0}, {signal_fd_.get(), POLLIN, 0}, {guard_fd_, POLLIN, 0}};
       ::poll(wait, 3, -1);
       signalfd_siginfo info;
-      while (::read(signal_fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info))
-        if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) return;
+      while (::read(signal_fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+        const int signal = static_cast<int>(info.ssi_signo);
+        if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP && signal != SIGQUIT) continue;
+        say(signal_text(signal) + ": what the PEs wrote and nobody has read yet is lost");
+        if (status_ == 0) status_ = 128 + signal;
+        return;
+      }
       if (wait[2].revents != 0) return;
     }
   }

@@ -101,6 +101,7 @@ class Job final {
   void reap();
   void on_end(int pe);
   void on_starter_end(int pe);
+  void on_session_lost(int pe);
   void on_session_end(int pe, int wait_status);
   void judge();
   void judge_sessions();
@@ -112,6 +113,8 @@ class Job final {
   /// `why` is what the other nodes are told.
   void begin_end(int status, const std::string& why);
   void kill_all();
+  /// On what cannot be killed.
+  void give_up();
   void forward(int signal);
   void print_table(const std::string& title);
   std::string table(const std::vector<PeState>& all) const;

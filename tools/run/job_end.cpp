@@ -180,6 +180,12 @@ void Job::on_starter_end(int pe) {
             end_text(one.wait_status).c_str()));
 }
 
+/// The program of the PE has ended, it seems: its next one may have taken its place meanwhile.
+void Job::on_session_lost(int pe) {
+  Pe& one = at(pe);
+  if (one.session_process && has_ended(one.session_process)) one.lost_ns = now_ns();
+}
+
 /// The program of the PE has ended, having lost its parent before: so it was ours to wait for.
 void Job::on_session_end(int pe, int wait_status) {
   read_channel(pe);
@@ -304,9 +310,10 @@ void Job::tell_standstill(const std::vector<PeState>& all) {
   tell("the job cannot go on, it seems: " + text + " (shoalrun --timeout ends such jobs, SIGUSR1 shows all PEs)");
 }
 
-/// All PEs have ended: what scripts left in the background may finish, but not stay.
+/// All PEs have ended: what scripts left in the background may finish, but not stay. PEs that an interrupt has ended in
+/// the middle of a session stay joined; nobody comes in their place.
 void Job::judge_leftovers() {
-  if (running_ > 0 || any_joined() || any_session()) {
+  if (running_ > 0 || any_session() || (any_joined() && interrupted_by_ == 0)) {
     quiet_ns_ = 0;
     return;
   }
@@ -332,6 +339,7 @@ void Job::judge_leftovers() {
   }
   leftovers_named_ = true;
   kill_children();
+  if (now >= quiet_ns_ + kLeftoverNs + kGiveUpNs) give_up();
 }
 
 void Job::fail(int pe, int status, const std::string& what) {
@@ -368,8 +376,14 @@ void Job::kill_all() {
   for (const Pe& one : pes_) signal_process(one.session_process, SIGKILL);
   // Then what left the PEs' process groups: it is ours when its parents are gone.
   if (running_ == 0) kill_children();
-  if (now_ns() < kill_ns_ + kGiveUpNs) return;
-  tell("some processes of the job cannot be killed: the kernel does not let them go");
+  if (now_ns() >= kill_ns_ + kGiveUpNs) give_up();
+}
+
+void Job::give_up() {
+  std::string names;
+  for (const pid_t pid : children())
+    names += (names.empty() ? ": " : ", ") + strf("%s (pid %d)", process_name(pid).c_str(), static_cast<int>(pid));
+  tell("some processes of the job cannot be killed" + names);
   running_ = 0;
   children_left_ = false;
 }

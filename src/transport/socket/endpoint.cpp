@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <sstream>
 
 #include "base/clock.hpp"
@@ -16,6 +17,10 @@
 
 namespace shoal {
 namespace {
+
+bool set_congestion(int fd, const std::string& name) noexcept {
+  return ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.c_str(), static_cast<socklen_t>(name.size())) == 0;
+}
 
 /// Of interfaces that are up, loopback last.
 std::vector<std::string> local_hosts(const std::string& wanted) {
@@ -50,6 +55,20 @@ Endpoint Endpoint::parse(const std::string& text) {
                 strf("\"%s\" is no address of a PE: expected a port and its machine's addresses", text.c_str()));
   endpoint.port = static_cast<std::uint16_t>(port);
   return endpoint;
+}
+
+std::string find_congestion(const std::string& wanted) {
+  if (wanted == "kernel") return "";
+  const std::string name = wanted == "auto" ? "cubic" : wanted;
+  const UniqueFd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!probe || set_congestion(probe.get(), name)) return name;
+  const int error = errno;
+  if (wanted == "auto") return "";
+  std::string has;
+  std::getline(std::ifstream("/proc/sys/net/ipv4/tcp_available_congestion_control"), has);
+  throw Error(Code::invalid_option,
+              strf("SHOAL_CONGESTION=\"%s\" cannot be had (%s): this kernel has %s; or kernel for its default, or auto",
+                   wanted.c_str(), std::strerror(error), has.c_str()));
 }
 
 UniqueFd listen_anywhere(const SocketSettings& settings, Endpoint& endpoint) {
@@ -93,8 +112,7 @@ UniqueFd connect_to(const std::string& host, std::uint16_t port, std::uint64_t d
 
 void prepare(int fd, const SocketSettings& settings) noexcept {
   watch_for_silence(fd, settings.silence_s);
-  const std::string name = settings.congestion == "auto" ? "cubic" : settings.congestion;
-  if (!name.empty()) ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.c_str(), static_cast<socklen_t>(name.size()));
+  if (!settings.congestion.empty()) set_congestion(fd, settings.congestion);
 }
 
 }  // namespace shoal

@@ -14,7 +14,7 @@ namespace shoal {
 /// What all connections have in common.
 struct SocketSettings {
   std::string interface;   ///< a name, or the beginning of an address: only those are offered; "": all
-  std::string congestion;  ///< the kernel's congestion control; "auto": cubic where the kernel has it, "": as it is
+  std::string congestion;  ///< the congestion control's name; "" the kernel's default
   int silence_s = 10;      ///< a machine that says nothing for so long is gone
 };
 
@@ -27,6 +27,10 @@ struct Endpoint {
   /// @throws Error{peer}
   static Endpoint parse(const std::string& text);
 };
+
+/// The congestion control that SHOAL_CONGESTION=`wanted` stands for, as SocketSettings has it. @throws
+/// Error{invalid_option} for one that the kernel does not have, or does not let this user have
+std::string find_congestion(const std::string& wanted);
 
 /// Listens on a free port of all addresses. @throws Error
 UniqueFd listen_anywhere(const SocketSettings& settings, Endpoint& endpoint);
