@@ -133,6 +133,7 @@ void CpuStream::await(Done&& done) noexcept {
     if (done()) return;
     cpu_relax();
   }
+  current_.shared.ended.store(0, std::memory_order_relaxed);
   for (int i = 0; i < kYields; ++i) {
     if (done()) return;
     ::sched_yield();
