@@ -165,6 +165,11 @@ SHMEM_API size_t shmemx_heap_used(shmemx_heap_t heap);
 /// The device of this PE, a shoal::device::Backend. The first call is collective over all PEs. `abi`: the caller's
 /// shoal::device::kAbi; another one than the library's ends the job.
 SHMEM_API void *shmemx_device_backend(int abi);
+/// Whether the device of this number (shoal::device::Facts) is the running job's: it is not after finalize, nor in a
+/// later job. With `call`, a name for the message, it must be.
+SHMEM_API int shmemx_device_current(uint64_t number, const char *call);
+/// `team` must be a valid aclshmemx_team_t. In kernels as well.
+SHMEM_API void shmemx_device_check_team(const void *team, const char *call);
 /// Fills in a shoal::device::TeamView of `team`, which must be valid.
 SHMEM_API void shmemx_device_team(shmem_team_t team, void *view);
 /// As shmem_malloc and shmem_free in the device's symmetric memory; collective over all PEs.

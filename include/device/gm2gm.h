@@ -5,7 +5,7 @@
 #pragma once
 
 #include <device/team.h>
-#include <shmem.h>
+#include <shmemx.h>
 
 #include <cstdio>
 
@@ -20,12 +20,29 @@ inline Core calling_core(const char *call) noexcept {
   return Core(current_core);
 }
 
+/// What kernels see of a team; ends the job for one that is null, destroyed or of an earlier init.
+inline const TeamView &checked_team(const Core &core, aclshmemx_team_t team, const char *call) noexcept {
+  const void *&valid = core.handle()->team;
+  if (team == nullptr || team != valid) {
+    shmemx_device_check_team(team, call);
+    valid = team;
+  }
+  return team->view;
+}
+
+inline TransferEvent &checked_event(const Core &core, TransferEvent *event, const char *call) noexcept {
+  if (event == nullptr) prim::fail(core.handle(), call, "event", Fault::text, nullptr, 0, -1, "it is null: pass one of the kernel's own");
+  return *event;
+}
+
 }  // namespace shoal::device::detail
 
 /// `bytes` from `local` to `remote` (symmetric) of the team's member `peer`.
 inline void aclshmemx_gm2gm_put(aclshmemx_team_t team, void *remote, const void *local, size_t bytes, int32_t peer) {
-  const shoal::device::Core core = shoal::device::detail::calling_core("aclshmemx_gm2gm_put");
-  core.move_bytes<shoal::device::Direction::put>("aclshmemx_gm2gm_put", remote, local, bytes, core.pe(team->view, peer), shoal::device::Engine::automatic, false, nullptr);
+  const char *const call = "aclshmemx_gm2gm_put";
+  const shoal::device::Core core = shoal::device::detail::calling_core(call);
+  const int pe = core.pe(shoal::device::detail::checked_team(core, team, call), peer);
+  core.move_bytes<shoal::device::Direction::put>(call, remote, local, bytes, pe, shoal::device::Engine::automatic, false, nullptr);
 }
 /// `bytes` from `remote` (symmetric) of PE `peer` to `local`.
 inline void aclshmemx_gm2gm_get(void *local, const void *remote, size_t bytes, int32_t peer) {
@@ -35,14 +52,18 @@ inline void aclshmemx_gm2gm_get(void *local, const void *remote, size_t bytes, i
 /// The low-level forms: through `staging`, `staging_bytes` of this core's scratch, by the engine given, told by the event.
 inline void aclshmemx_gm2gm_put(aclshmemx_team_t team, void *remote, const void *local, size_t bytes, int32_t peer, void *staging,
                                 size_t staging_bytes, shoal::device::Engine engine, shoal::device::TransferEvent *event) {
-  const shoal::device::Core core = shoal::device::detail::calling_core("aclshmemx_gm2gm_put");
-  shoal::device::gm2gm::put(core, static_cast<char *>(remote), static_cast<const char *>(local), bytes, core.pe(team->view, peer),
-                            {staging, staging_bytes}, engine, *event);
+  const char *const call = "aclshmemx_gm2gm_put";
+  const shoal::device::Core core = shoal::device::detail::calling_core(call);
+  shoal::device::gm2gm::put(core, static_cast<char *>(remote), static_cast<const char *>(local), bytes,
+                            core.pe(shoal::device::detail::checked_team(core, team, call), peer), {staging, staging_bytes}, engine,
+                            shoal::device::detail::checked_event(core, event, call));
 }
 inline void aclshmemx_gm2gm_get(void *local, const void *remote, size_t bytes, int32_t peer, void *staging, size_t staging_bytes,
                                 shoal::device::Engine engine, shoal::device::TransferEvent *event) {
-  shoal::device::gm2gm::get(shoal::device::detail::calling_core("aclshmemx_gm2gm_get"), static_cast<char *>(local),
-                            static_cast<const char *>(remote), bytes, peer, {staging, staging_bytes}, engine, *event);
+  const char *const call = "aclshmemx_gm2gm_get";
+  const shoal::device::Core core = shoal::device::detail::calling_core(call);
+  shoal::device::gm2gm::get(core, static_cast<char *>(local), static_cast<const char *>(remote), bytes, peer, {staging, staging_bytes},
+                            engine, shoal::device::detail::checked_event(core, event, call));
 }
 /// This core's puts and gets are complete.
 inline void aclshmemx_quiet() { shoal::device::detail::calling_core("aclshmemx_quiet").quiet(); }

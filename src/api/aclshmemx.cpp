@@ -16,9 +16,13 @@ namespace shoal {
 
 DeviceSpace::TeamObject& acl_team(aclshmemx_team_t team, const char* call) noexcept {
   Job& here = job(call);
-  if (!here.device(call).has_object(team))
-    here.fatal(call, strf("the team %p is not valid: null, destroyed already, or of an earlier init",
-                          static_cast<void*>(team)));
+  if (!here.device(call).has_object(team)) {
+    constexpr const char* kWhy = "not valid: null, destroyed already, or of an earlier init";
+    if (const device::CoreState* core = running_core())
+      core->runtime->fail(*core, call, "team", device::Fault::text, nullptr, 0, -1,
+                          strf("%p is %s", static_cast<void*>(team), kWhy).c_str());
+    here.fatal(call, strf("the team %p is %s", static_cast<void*>(team), kWhy));
+  }
   return *reinterpret_cast<DeviceSpace::TeamObject*>(team);
 }
 

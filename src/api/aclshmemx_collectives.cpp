@@ -2,6 +2,7 @@
 // The collectives of the accelerator-style interface: those of kernels, by the number of a type. On the host a kernel
 // of one core runs them.
 #include "api/aclshmemx.hpp"
+#include "base/bytes.hpp"
 #include "shoal/device/collectives.hpp"
 
 using namespace shoal;
@@ -71,7 +72,6 @@ std::int32_t carry_out(Order order) {
     order.run(Cores(device::Core(core)), order);
     return 0;
   }
-  DeviceSpace& space = job(order.call).device(order.call);
   device::Launch launch;
   launch.run = [](void* self, const device::DeviceView& view) {
     const auto& given = *static_cast<const Order*>(self);
@@ -80,8 +80,7 @@ std::int32_t carry_out(Order order) {
   launch.destroy = [](void*) noexcept {};
   launch.self = &order;
   launch.name = order.call;
-  space.backend().launch(space.stream(), launch);
-  space.backend().synchronize(space.stream());
+  job(order.call).device(order.call).backend().run_here(launch);
   return 0;
 }
 
@@ -128,7 +127,7 @@ SHOAL_API_ACL int32_t aclshmemx_allgather(aclshmemx_team_t team, const void* in,
   Order order = order_of("aclshmemx_allgather", team, in, out, count, dtype);
   order.run = [](const Cores& group, const Order& o) {
     device::all_gather(group, o.team, static_cast<char*>(o.out), static_cast<const char*>(o.in),
-                       o.count * width_of(o.type));
+                       bytes_of(o.count, width_of(o.type)));
   };
   return carry_out(order);
 }
@@ -139,7 +138,7 @@ SHOAL_API_ACL int32_t aclshmemx_broadcast(aclshmemx_team_t team, const void* in,
   order.root = root;
   order.run = [](const Cores& group, const Order& o) {
     device::broadcast(group, o.team, static_cast<char*>(o.out), static_cast<const char*>(o.in),
-                      o.count * width_of(o.type), o.root);
+                      bytes_of(o.count, width_of(o.type)), o.root);
   };
   return carry_out(order);
 }
@@ -149,7 +148,7 @@ SHOAL_API_ACL int32_t aclshmemx_alltoall(aclshmemx_team_t team, const void* in, 
   Order order = order_of("aclshmemx_alltoall", team, in, out, count, dtype);
   order.run = [](const Cores& group, const Order& o) {
     device::all_to_all(group, o.team, static_cast<char*>(o.out), static_cast<const char*>(o.in),
-                       o.count * width_of(o.type));
+                       bytes_of(o.count, width_of(o.type)));
   };
   return carry_out(order);
 }

@@ -2,6 +2,7 @@
 // What shoal/device/device.hpp asks the library for.
 #include <shmemx.h>
 
+#include "api/aclshmemx.hpp"
 #include "api/define.hpp"
 #include "base/error.hpp"
 
@@ -18,6 +19,17 @@ SHOAL_API_X void* shmemx_device_backend(int abi) {
         strf("the program was compiled for version %d of the device interface, the library has %d: compile it anew",
              abi, device::kAbi));
   return static_cast<device::Backend*>(&here.device(call).backend());
+}
+
+SHOAL_API_X int shmemx_device_current(uint64_t number, const char* call) {
+  if (current.job != nullptr && current.job->device_number() == number) return 1;
+  if (call != nullptr)
+    job(call).fatal(call, "it belongs to a job that has ended, by shmem_finalize: make it anew after each shmem_init");
+  return 0;
+}
+
+SHOAL_API_X void shmemx_device_check_team(const void* team, const char* call) {
+  acl_team(static_cast<aclshmemx_team_t>(const_cast<void*>(team)), call);
 }
 
 SHOAL_API_X void shmemx_device_team(shmem_team_t team, void* view) {

@@ -30,6 +30,7 @@ DeviceSpace::DeviceSpace(Job& job, int processors, const char* call) : me_(job.m
   setup.heap = job.segments().find(job.world().heap_base(), 1);
   setup.sync = &sync_->segment();
   setup.processors = processors;
+  setup.number = number_;
   setup.cores = static_cast<int>(options.device_cores);
   setup.scratch_bytes = options.device_scratch;
   setup.xdma.workers = static_cast<int>(options.xdma_workers);
@@ -69,12 +70,6 @@ bool DeviceSpace::has_object(const void* object) const noexcept {
 void DeviceSpace::remove_object(const TeamObject* object) noexcept {
   const std::lock_guard guard(mutex_);
   objects_.erase(object);
-}
-
-device::StreamQueue* DeviceSpace::stream() noexcept {
-  const std::lock_guard guard(mutex_);
-  if (stream_ == nullptr) stream_ = backend_->open_stream();
-  return stream_;
 }
 
 }  // namespace shoal

@@ -36,8 +36,8 @@ class DeviceSpace final {
   TeamObject* default_object() const noexcept { return default_; }
   bool has_object(const void* object) const noexcept;
   void remove_object(const TeamObject* object) noexcept;
-  /// A stream of the library's own, on which host calls run kernels.
-  device::StreamQueue* stream() noexcept;
+  /// No other one of the process has it, now or later.
+  std::uint64_t number() const noexcept { return number_; }
   /// Before the job ends.
   void leave() noexcept { backend_->leave(); }
 
@@ -46,13 +46,13 @@ class DeviceSpace final {
   void clear(int slot) noexcept;
 
   int me_, n_pes_;
+  const std::uint64_t number_ = SegmentTable::unique();
   std::unique_ptr<TeamHeap> sync_, memory_;
   std::array<std::atomic<bool>, kTeamSlots> used_{};  // slots whose words kernels may have changed
   mutable std::mutex mutex_;
   std::map<const void*, std::unique_ptr<TeamObject>> objects_;
   std::unique_ptr<CpuBackend> backend_;
   TeamObject* default_ = nullptr;  // one of objects_
-  device::StreamQueue* stream_ = nullptr;  // the backend's; opened when first needed
 };
 
 }  // namespace shoal

@@ -274,10 +274,11 @@ std::uintptr_t Job::create_heap(Team& team, std::size_t bytes, std::size_t align
 }
 
 DeviceSpace& Job::device(const char* call) {
-  if (device_ == nullptr) {
+  std::call_once(device_made_, [&] {
     device_ = std::make_unique<DeviceSpace>(*this, processors_, call);
     if (status_ != nullptr) status_->record(me())->counters.threaded.store(1, std::memory_order_relaxed);
-  }
+    device_number_.store(device_->number(), std::memory_order_release);
+  });
   return *device_;
 }
 

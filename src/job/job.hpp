@@ -2,7 +2,9 @@
 // Job: the composition root. Builds the layers in order and takes them down in reverse; the rest of it is accessors.
 // Several jobs may live in one process (unit tests run PEs as threads); nothing below `api/` is global.
 #pragma once
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include <shmem/constants.h>
@@ -82,8 +84,10 @@ class Job final : public Fatal {
   std::unique_ptr<TeamHeap> make_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call);
   std::uintptr_t create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call);
 
-  /// The device of this PE. Made by the first call, which is collective over all PEs.
+  /// The device of this PE. Made by the first call, which is collective over all PEs. Thread safe.
   DeviceSpace& device(const char* call);
+  /// Its number; 0 before it was made.
+  std::uint64_t device_number() const noexcept { return device_number_.load(std::memory_order_acquire); }
 
   /// As JobObservers has it. Thread safe.
   void access(const void* address, std::size_t bytes, bool writes, std::uintptr_t site) noexcept;
@@ -134,7 +138,9 @@ class Job final : public Fatal {
   TeamTable teams_;
   HeapTable heaps_;
   ContextTable contexts_;
+  std::once_flag device_made_;
   std::unique_ptr<DeviceSpace> device_;
+  std::atomic<std::uint64_t> device_number_{0};
 };
 
 }  // namespace shoal

@@ -26,6 +26,17 @@ CASES = {
     "overrun_source": r"put: source: 32 bytes from 0x[0-9a-f]+ run past the end",
     "overrun_get": r"get: dest: 32 bytes from 0x[0-9a-f]+ run past the end",
     "overrun_huge": r"put_nbi: dest: \d+ bytes from 0x[0-9a-f]+ run past the end",
+    "overrun_local": r"get: dest: 32 bytes from 0x[0-9a-f]+ run past the end",
+    "wraps": r"put: dest: 18446744073709551615 bytes from 0x[0-9a-f]+ run past the end",
+    "stride_wraps": r"iput: dest: 18446744073709551615 bytes from 0x[0-9a-f]+ run past the end",
+    "rows_wrap": r"put_2d: dest: 18446744073709551615 bytes from 0x[0-9a-f]+ run past the end",
+    "scratch_wraps": r"ub2gm::put: source: the range must lie in this core's scratch",
+    "not_member": r"put: dest: PE 0 has no memory like 0x[0-9a-f]+: that is a heap of a team of which it is no member",
+    "left_out": r"barrier: core 0 of this launch has ended without this call: every core of the group must make it",
+    "waits_for_itself": r"Stream::synchronize: called inside of this stream's own work",
+    "team_null": r"aclshmemx_gm2gm_put: team: \S+ is not valid: null, destroyed already",
+    "team_destroyed": r"aclshmemx_gm2gm_put: team: 0x[0-9a-f]+ is not valid: null, destroyed already",
+    "event_null": r"aclshmemx_gm2gm_get: event: it is null",
     "overrun_scratch": r"put: source: 524288 bytes from 0x[0-9a-f]+ run past the end.*scratch",
     "misaligned": r"add: word: 0x[0-9a-f]+4 is misaligned: it must be a multiple of 8",
     "misaligned_wait": r"wait_until: word: 0x[0-9a-f]+2 is misaligned: it must be a multiple of 4",
@@ -77,6 +88,27 @@ class Mistakes(unittest.TestCase):
                 status, text = run(case)
                 self.assertEqual(status, 1, text)
                 self.assertRegex(text, r"shoal: PE \d: " + pattern)
+
+    def test_what_the_stack_has_no_room_for_is_told_on_every_thread(self):
+        for case in ["overflow", "overflow_on_stream"]:
+            with self.subTest(case):
+                status, text = run(case)
+                if SANITIZED:
+                    self.assertNotEqual(status, 0, text)
+                    continue
+                self.assertEqual(status, 128 + 11, text)
+                self.assertRegex(text, r"shoal: PE 2: kernel .*bottomless, core 0: crashed: signal 11 \(Segmentation fault\)")
+
+    def test_what_streams_are_given_is_checked(self):
+        for case, pattern in {"mixed": r"PE [12]: kernel .*mixed, core 0: all_reduce: dest: \S+ is another place than PE [20]'s",
+                              "two_meet": r"PE 2: kernel .*lonely, core 0: barrier: team: another launch, of kernel .*lonely, meets over the same team",
+                              "call_throws": r"PE 2: Stream::call: the function threw: no more pears",
+                              "call_waits": r"PE 2: Stream::synchronize: called inside of this stream's own work",
+                              "stale": r"PE 2: Device, Stream or Event: it belongs to a job that has ended"}.items():
+            with self.subTest(case):
+                status, text = run(case)
+                self.assertEqual(status, 1, text)
+                self.assertRegex(text, r"shoal: " + pattern)
 
     def test_a_meeting_that_others_left_out_is_told(self):
         status, text = run("lonely")

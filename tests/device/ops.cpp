@@ -24,7 +24,7 @@ constexpr double kUnit = std::is_same_v<T, double> ? 0x1p-53 : std::is_same_v<T,
 template <class T>
 T value_of(unsigned pe, std::size_t i, unsigned salt) {
   const unsigned mixed = (static_cast<unsigned>(i) * 2654435761u + pe * 40503u + salt * 97u) >> 7;
-  return A<T>::narrow(static_cast<typename A<T>::type>(static_cast<int>(mixed % 2001) - 1000) / static_cast<typename A<T>::type>(1024));
+  return A<T>::narrow(static_cast<typename A<T>::type>(static_cast<int>(mixed % 2001) - 1000) / static_cast<typename A<T>::type>(1023));
 }
 template <class T>
 double exact(T value) { return static_cast<double>(A<T>::widen(value)); }
@@ -166,6 +166,32 @@ void experts(const Device& device, const Stream& stream, const TeamView& team, i
   }
 }
 
+/// Nothing to do is done; tiles and cores that can't be are refused.
+void extremes(const Device& device, const Stream& stream, const TeamView& team) {
+  ops::MatmulAllReduce<float> all_reduce(device, team, 0, 7, 2);
+  all_reduce.launch(stream, ops::matrix<float>(nullptr, 0, 7), ops::matrix<const float>(nullptr, 0, 3), ops::matrix<const float>(nullptr, 3, 7));
+  ops::AllGatherMatmul<float> gather(device, team, 0, 3, 2);
+  gather.launch(stream, ops::matrix<float>(nullptr, 0, 7), ops::matrix<const float>(nullptr, 0, 3), ops::matrix<const float>(nullptr, 3, 7));
+  ops::Experts<float> layer(device, team, ops::ExpertShape{}, 2);
+  layer.launch(stream, static_cast<float*>(nullptr), static_cast<const float*>(nullptr), nullptr, nullptr, 0,
+               [](const Core&, std::size_t, const ops::Matrix<float>&, const ops::Matrix<const float>&) {});
+  stream.synchronize();
+  const auto refused = [](auto&& make) {
+    try {
+      make();
+    } catch (const std::invalid_argument&) {
+      return true;
+    }
+    return false;
+  };
+  CHECK(refused([&] { ops::MatmulAllReduce<float>(device, team, 8, 8, 2, {0, 8}); }));
+  CHECK(refused([&] { ops::MatmulAllReduce<float>(device, team, 8, 8, 2, {8, 0}); }));
+  CHECK(refused([&] { ops::MatmulAllReduce<float>(device, team, 8, 8, 0); }));
+  CHECK(refused([&] { ops::AllGatherMatmul<float>(device, team, 8, 8, 2, 0); }));
+  CHECK(refused([&] { ops::AllGatherMatmul<float>(device, team, 8, 8, device.cores() + 1); }));
+  CHECK(refused([&] { ops::Experts<float>(device, team, ops::ExpertShape{}, -1); }));
+}
+
 template <class T>
 void one_type(const Device& device, const Stream& stream, const TeamView& team, int cores, unsigned seed) {
   matmul_reductions<T>(device, stream, team, cores);
@@ -175,11 +201,17 @@ void one_type(const Device& device, const Stream& stream, const TeamView& team, 
 
 }  // namespace
 
-int main() {
-  return shoal::run([](Job&) {
+int main(int argc, char**) {
+  return shoal::run([argc](Job& job) {
     const Device device;
     const Stream stream(device);
+    if (argc > 1) {  // an argument: one PE fails, while the others wait for it
+      const ops::MatmulAllReduce<float> operation(device, device.team(), 64, 64, 1);
+      if (job.my_pe() == 0) throw std::runtime_error("no more plums");
+      job.barrier();
+    }
     const unsigned first_seed = seed();
+    extremes(device, stream, device.team());
     for (const int cores : {1, 3}) {
       one_type<float>(device, stream, device.team(), cores, first_seed);
       one_type<shmemx_half_t>(device, stream, device.team(), cores, first_seed);

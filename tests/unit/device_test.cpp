@@ -3,7 +3,9 @@
 // sees it; and the parts below: names of functions, the copy engine's order and rate.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "device/cpu/kernel_name.hpp"
@@ -101,6 +103,23 @@ TEST(Device, StreamsRunBesideEachOther) {
     });
     waiting.join();
     backend.close_stream(stream);
+    barrier(job);
+  });
+}
+
+TEST(Device, IsMadeOnceWhenThreadsAskForItAtATime) {
+  run_job(2, {}, [&](Job& job) {
+    std::atomic<int> here{0};
+    DeviceSpace* seen[2] = {};
+    const auto ask = [&](int number) {
+      here.fetch_add(1);
+      while (here.load() != 2) std::this_thread::yield();
+      seen[number] = &job.device("test");
+    };
+    std::thread other(ask, 1);
+    ask(0);
+    other.join();
+    EXPECT_EQ(seen[0], seen[1]);
     barrier(job);
   });
 }

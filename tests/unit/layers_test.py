@@ -44,6 +44,8 @@ MUTABLE_GLOBALS = {
     r"::attachment$": "the program's static data, of which a process has one",
     r"::(holding|control_memory|last_token)$": "what the handler that holds the threads must find; a process has one",
     r"::running_core_$|shoal::device::current_core$": "which kernel a thread runs: what the handler of a crash must find",
+    r"::carried$": "which streams' work a thread carries out: it must not wait for them",
+    r"CpuCore::run\(.*\)::stack$": "a thread's own stack for the handler of a crash",
     r"shoal::in_library_thread$": "which threads the library has started: what they call is no call of the program's",
     r"::(mine_?|began|depth|here)$": "a thread's own counts and calls, while somebody watches",
     r"shoal::SegmentTable::unique\(\)::last$": "numbers that no two heaps share",

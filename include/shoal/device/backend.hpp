@@ -24,6 +24,7 @@ struct Facts {
   int cores;                  ///< the most that a launch may have
   std::size_t scratch_bytes;  ///< of each core
   int processors;             ///< that this PE may use
+  std::uint64_t number;       ///< of this device: no other one of the process has it, now or later
 };
 
 class StreamQueue;
@@ -57,6 +58,6 @@ class Backend {
 };
 
 /// Grows with every change of what this header and view.hpp, runtime.hpp lay down.
-inline constexpr int kAbi = 1;
+inline constexpr int kAbi = 2;
 
 }  // namespace shoal::device

@@ -4,7 +4,8 @@
 /// on each PE. They begin and end with a barrier of the team: what was written before by any core is taken into account, and on
 /// return sources may be reused and destinations read by any core of the group.
 ///
-/// `source` is symmetric. `dest` may be any memory of this PE; all-reduce is faster when it is symmetric, too, alike on all PEs.
+/// `source` is symmetric. `dest` may be any memory of this PE. That of all-reduce is either symmetric and alike on all PEs, which is
+/// faster, or no symmetric memory on any.
 #pragma once
 
 #include "group.hpp"
@@ -62,15 +63,37 @@ SHOAL_DEVICE_FN Slice block_of(std::size_t n, int members, int member) noexcept 
   return {begin < n ? begin : n, begin + each < n ? begin + each : n};
 }
 
+/// Each member shows the next one where its `dest` is: by that every member must choose the same way. One core of a group calls
+/// `show` before the members meet, and `compare` after. A next one on another node is not looked at: that would take its time.
+SHOAL_DEVICE_FN std::size_t shown_at(const Group& group, const TeamView& team) noexcept {
+  return SyncLayout::core(group.core().n_pes(), team.slot, group.first()) + SyncLayout::kShown;
+}
+SHOAL_DEVICE_FN void show(const Group& group, const TeamView& team, std::uint64_t place) noexcept {
+  const prim::Handle h = group.core().handle();
+  if (prim::lane(h) == 0) prim::store(h, reinterpret_cast<std::uint64_t*>(prim::sync_words(h, prim::me(h)) + shown_at(group, team)), place);
+}
+SHOAL_DEVICE_FN void compare(const Group& group, const TeamView& team, std::uint64_t place, const char* call, const void* dest) noexcept {
+  const prim::Handle h = group.core().handle();
+  const int next = team.world[(team.rank + 1) % team.size];
+  const char* words = prim::sync_words(h, next);
+  if (words != nullptr && prim::load(h, reinterpret_cast<const std::uint64_t*>(words + shown_at(group, team))) != place)
+    prim::fail(h, call, "dest", Fault::unlike, dest, 0, next);
+}
+
 }  // namespace detail
 
-/// dest[i] on all = op over the members of source[i], the same bits on all. `dest` may be `source`.
+/// dest[i] on all = op over the members of source[i], the same bits on all. `dest` may be `source`. Symmetric and alike on all members,
+/// or no symmetric memory on any.
 template <class T, class Op>
 SHOAL_DEVICE_FN void all_reduce(const Group& group, const TeamView& team, T* dest, const T* source, std::size_t n, Op op) noexcept {
   constexpr const char* call = "all_reduce";
   const Core& core = group.core();
+  const bool shows = group.rank() == 0 && n != 0;
+  const std::uint64_t place = shows ? prim::place(core.handle(), dest, detail::bytes_of(n, sizeof(T))) : 0;
+  if (shows) detail::show(group, team, place);
   group.complete(team, call);
-  if (prim::symmetric(core.handle(), dest, n * sizeof(T))) {
+  if (shows) detail::compare(group, team, place, call, dest);
+  if (prim::symmetric(core.handle(), dest, detail::bytes_of(n, sizeof(T)))) {
     // Each member combines its block and writes it to everyone; nobody else touches that block anywhere.
     const Slice block = detail::block_of(n, team.size, team.rank);
     Slice part = group.part(block.size(), sizeof(T));
@@ -110,7 +133,7 @@ SHOAL_DEVICE_FN void all_gather(const Group& group, const TeamView& team, T* des
   for (int k = 0; k < team.size; ++k) {
     const int member = (team.rank + k) % team.size;
     group.core().move_bytes<Direction::get>("all_gather", dest + static_cast<std::size_t>(member) * n + part.begin, source + part.begin,
-                           part.size() * sizeof(T), team.world[member], Engine::automatic, true, nullptr);
+                           detail::bytes_of(part.size(), sizeof(T)), team.world[member], Engine::automatic, true, nullptr);
   }
   group.sync_named(team, "all_gather");
 }
@@ -121,7 +144,7 @@ SHOAL_DEVICE_FN void broadcast(const Group& group, const TeamView& team, T* dest
   group.complete(team, "broadcast");
   const Slice part = group.part(n, sizeof(T));
   if (team.rank != root || dest != source)
-    group.core().move_bytes<Direction::get>("broadcast", dest + part.begin, source + part.begin, part.size() * sizeof(T), group.core().pe(team, root),
+    group.core().move_bytes<Direction::get>("broadcast", dest + part.begin, source + part.begin, detail::bytes_of(part.size(), sizeof(T)), group.core().pe(team, root),
                            Engine::automatic, true, nullptr);
   group.sync_named(team, "broadcast");
 }
@@ -135,7 +158,7 @@ SHOAL_DEVICE_FN void all_to_all(const Group& group, const TeamView& team, T* des
   for (int k = 0; k < team.size; ++k) {
     const int member = (team.rank + k) % team.size;
     group.core().move_bytes<Direction::get>("all_to_all", dest + static_cast<std::size_t>(member) * n + part.begin, source + mine + part.begin,
-                           part.size() * sizeof(T), team.world[member], Engine::automatic, true, nullptr);
+                           detail::bytes_of(part.size(), sizeof(T)), team.world[member], Engine::automatic, true, nullptr);
   }
   group.sync_named(team, "all_to_all");
 }

@@ -44,7 +44,7 @@ class Core {
     std::size_t& used = prim::scratch_used(h_);
     const std::size_t begin = (used + 63) / 64 * 64;
     if (begin > prim::scratch_bytes(h_) || n > (prim::scratch_bytes(h_) - begin) / sizeof(T))
-      prim::fail(h_, "scratch", "n", Fault::scratch, nullptr, n * sizeof(T));
+      prim::fail(h_, "scratch", "n", Fault::scratch, nullptr, detail::bytes_of(n, sizeof(T)));
     prim::converge(h_);  // every lane has read it
     used = begin + n * sizeof(T);
     prim::converge(h_);
@@ -72,7 +72,7 @@ class Core {
   template <class T>
   SHOAL_DEVICE_FN T g(const T* source, int pe) const noexcept {
     const char* from = prim::reach(h_, source, sizeof(T), pe, "g", "source");
-    if (from != nullptr) return prim::load(h_, reinterpret_cast<const T*>(from));
+    if (from != nullptr) return prim::share(h_, prim::load(h_, reinterpret_cast<const T*>(from)));
     T value;
     far("g", &value, source, sizeof(T), pe, false);
     return value;
@@ -82,21 +82,21 @@ class Core {
 
   template <class T>
   SHOAL_DEVICE_FN void put(T* dest, const T* source, std::size_t n, int pe, Engine engine = Engine::automatic) const noexcept {
-    move_bytes<Direction::put>("put", dest, source, n * sizeof(T), pe, engine, true, nullptr);
+    move_bytes<Direction::put>("put", dest, source, detail::bytes_of(n, sizeof(T)), pe, engine, true, nullptr);
   }
   template <class T>
   SHOAL_DEVICE_FN void get(T* dest, const T* source, std::size_t n, int pe, Engine engine = Engine::automatic) const noexcept {
-    move_bytes<Direction::get>("get", dest, source, n * sizeof(T), pe, engine, true, nullptr);
+    move_bytes<Direction::get>("get", dest, source, detail::bytes_of(n, sizeof(T)), pe, engine, true, nullptr);
   }
   template <class T>
   SHOAL_DEVICE_FN void put_nbi(T* dest, const T* source, std::size_t n, int pe, Engine engine = Engine::automatic,
                                TransferEvent* event = nullptr) const noexcept {
-    move_bytes<Direction::put>("put_nbi", dest, source, n * sizeof(T), pe, engine, false, event);
+    move_bytes<Direction::put>("put_nbi", dest, source, detail::bytes_of(n, sizeof(T)), pe, engine, false, event);
   }
   template <class T>
   SHOAL_DEVICE_FN void get_nbi(T* dest, const T* source, std::size_t n, int pe, Engine engine = Engine::automatic,
                                TransferEvent* event = nullptr) const noexcept {
-    move_bytes<Direction::get>("get_nbi", dest, source, n * sizeof(T), pe, engine, false, event);
+    move_bytes<Direction::get>("get_nbi", dest, source, detail::bytes_of(n, sizeof(T)), pe, engine, false, event);
   }
 
   /// `n` elements, `dst` elements apart at `pe` and `sst` apart here (at least 1). iget: the other way round.
@@ -112,18 +112,18 @@ class Core {
   template <class T>
   SHOAL_DEVICE_FN void put_2d(T* dest, const T* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t width, std::size_t rows,
                               int pe) const noexcept {
-    strided("put_2d", dest, source, dst, sst, sizeof(T) * width, rows, sizeof(T), pe, true);
+    strided("put_2d", dest, source, dst, sst, detail::bytes_of(width, sizeof(T)), rows, sizeof(T), pe, true);
   }
   template <class T>
   SHOAL_DEVICE_FN void get_2d(T* dest, const T* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t width, std::size_t rows,
                               int pe) const noexcept {
-    strided("get_2d", dest, source, dst, sst, sizeof(T) * width, rows, sizeof(T), pe, false);
+    strided("get_2d", dest, source, dst, sst, detail::bytes_of(width, sizeof(T)), rows, sizeof(T), pe, false);
   }
 
   template <class T>
   SHOAL_DEVICE_FN void put_2d_nbi(T* dest, const T* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t width, std::size_t rows,
                                   int pe, Engine engine = Engine::automatic) const noexcept {
-    strided("put_2d_nbi", dest, source, dst, sst, sizeof(T) * width, rows, sizeof(T), pe, true, engine, false);
+    strided("put_2d_nbi", dest, source, dst, sst, detail::bytes_of(width, sizeof(T)), rows, sizeof(T), pe, true, engine, false);
   }
 
   /// Many blocks, in any order; complete as put and get are.
@@ -140,12 +140,12 @@ class Core {
   template <class T>
   SHOAL_DEVICE_FN void put_signal(T* dest, const T* source, std::size_t n, std::uint64_t* signal_word, std::uint64_t value, SignalOp op,
                                   int pe) const noexcept {
-    put_signal_bytes("put_signal", dest, source, n * sizeof(T), signal_word, value, op, pe, Engine::automatic, true);
+    put_signal_bytes("put_signal", dest, source, detail::bytes_of(n, sizeof(T)), signal_word, value, op, pe, Engine::automatic, true);
   }
   template <class T>
   SHOAL_DEVICE_FN void put_signal_nbi(T* dest, const T* source, std::size_t n, std::uint64_t* signal_word, std::uint64_t value, SignalOp op,
                                       int pe, Engine engine = Engine::automatic) const noexcept {
-    put_signal_bytes("put_signal_nbi", dest, source, n * sizeof(T), signal_word, value, op, pe, engine, false);
+    put_signal_bytes("put_signal_nbi", dest, source, detail::bytes_of(n, sizeof(T)), signal_word, value, op, pe, engine, false);
   }
   /// Orders nothing before it: fence() first, or use put_signal.
   SHOAL_DEVICE_FN void signal(std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) const noexcept {
@@ -185,8 +185,7 @@ class Core {
     T seen = prim::load(h_, word);
     if (!compare(seen, cmp, value))
       prim::wait(h_, {"wait_until", word, static_cast<std::int64_t>(value), nullptr, true}, [&] { return compare(seen = prim::load(h_, word), cmp, value); });
-    prim::converge(h_);
-    return seen;
+    return prim::share(h_, seen);  // each lane may have seen another one
   }
   template <class T>
   SHOAL_DEVICE_FN bool test(const T* word, Cmp cmp, T value) const noexcept {
@@ -352,9 +351,7 @@ SHOAL_DEVICE_FN void Core::strided(const char* call, void* dest, const void* sou
                                    std::size_t bytes, std::size_t blocks, std::size_t width, int pe, bool is_put, Engine engine,
                                    bool blocking) const noexcept {
   if (dst < 1 || sst < 1) prim::fail(h_, call, dst < 1 ? "dst" : "sst", Fault::text, nullptr, 0, pe, "a stride must be at least 1");
-  const auto span = [&](std::ptrdiff_t stride) {
-    return blocks == 0 || bytes == 0 ? 0 : (blocks - 1) * static_cast<std::size_t>(stride) * width + bytes;
-  };
+  const auto span = [&](std::ptrdiff_t stride) { return detail::span_of(blocks, stride, width, bytes); };
   char* mapped = is_put ? prim::reach(h_, dest, span(dst), pe, call, "dest") : prim::reach(h_, source, span(sst), pe, call, "source");
   if (is_put) prim::check_local(h_, source, span(sst), call, "source");
   else prim::check_local(h_, dest, span(dst), call, "dest");
@@ -400,7 +397,9 @@ SHOAL_DEVICE_FN void Core::await(const char* call, std::size_t offset, std::uint
 SHOAL_DEVICE_FN void Core::sync_as(const TeamView& team, int as, const char* call) const noexcept {
   if (team.size <= 1) return prim::full_fence(h_);
   const std::size_t at = SyncLayout::core(n_pes(), team.slot, as);
-  auto* epoch_word = reinterpret_cast<std::uint64_t*>(prim::sync_words(h_, my_pe()) + at + SyncLayout::kEpoch);
+  const auto own = [&](std::size_t offset) { return reinterpret_cast<std::uint64_t*>(prim::sync_words(h_, my_pe()) + at + offset); };
+  prim::enter(h_, own(SyncLayout::kOwner), call);
+  auto* epoch_word = own(SyncLayout::kEpoch);
   const std::uint64_t epoch = *epoch_word + 1;
   prim::converge(h_);
   if (prim::lane(h_) == 0) *epoch_word = epoch;
@@ -409,6 +408,7 @@ SHOAL_DEVICE_FN void Core::sync_as(const TeamView& team, int as, const char* cal
     raise(call, Update::swap, flag, epoch, team.world[(team.rank + distance) % team.size]);
     await(call, flag, epoch, &team);
   }
+  prim::leave(h_, own(SyncLayout::kOwner));
 }
 
 SHOAL_DEVICE_FN void Core::sync_pe(int pe) const noexcept {

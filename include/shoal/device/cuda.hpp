@@ -12,12 +12,15 @@
 #include <cuda_runtime.h>
 #include <shmem.h>
 
+#include <atomic>
 #include <cstring>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "../detail/owner.hpp"
 #include "kernel.hpp"
 #include "prim/cuda_launch.hpp"
 
@@ -38,7 +41,7 @@ inline bool has_cuda() noexcept {
 }
 
 /// The GPU of this PE, and symmetric memory on it. Made by all PEs together, and destroyed so.
-class CudaDevice {
+class CudaDevice : private detail::CollectiveOwner {
  public:
   /// @param heap_bytes  of symmetric device memory on each PE
   /// @param lanes       threads of a core, a multiple of 32
@@ -63,6 +66,7 @@ class CudaDevice {
     shmem_barrier_all();
   }
   ~CudaDevice() {
+    if (!may_release()) return;  // others may still use this PE's memory: it goes with the process
     cudaDeviceSynchronize();
     shmem_barrier_all();  // nobody uses this PE's memory any more
     for (std::size_t pe = 0; pe < blocks_.size(); ++pe)
@@ -84,14 +88,31 @@ class CudaDevice {
     shmem_barrier_all();
     return reinterpret_cast<T*>(view_.heap.base + begin);
   }
-  /// What kernels are handed of a team; its slot of sync words is `slot`, the same on all members, 0 for the world.
+  /// What kernels are handed of a team; its slot of sync words is `slot`, the same on all members: 0 for the world, for any other team
+  /// one that no other team has, from 1 on. Collective over the team but for the world; no kernel that meets over the slot runs.
+  /// Throws std::invalid_argument for a slot that there is not.
   device::TeamView team(shmem_team_t team = SHMEM_TEAM_WORLD, int slot = 0) {
+    if (slot < 0 || slot >= device::SyncLayout::kTeams || (slot == 0) != (team == SHMEM_TEAM_WORLD))
+      throw std::invalid_argument("shoal: CudaDevice::team: slot " + std::to_string(slot) + " is out of range: it is 0 for the world, and 1 to " +
+                                  std::to_string(device::SyncLayout::kTeams - 1) + " for other teams");
+    if (slot != 0) {  // whoever had it before
+      char* const words = block_ + device::SyncLayout::core(shmem_n_pes(), slot, 0);
+      detail::check_cuda(cudaMemset(words, 0, device::SyncLayout::kTeamBytes), "cudaMemset");
+      detail::check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+      shmem_team_sync(team);
+    }
     std::vector<int> world;
     for (int i = 0; i < shmem_team_n_pes(team); ++i) world.push_back(shmem_team_translate_pe(team, i, SHMEM_TEAM_WORLD));
     return {shmem_team_my_pe(team), shmem_team_n_pes(team), upload(world), slot};
   }
 
   const device::DeviceView& view() const noexcept { return view_; }
+  /// What the kernels of one launch are handed.
+  device::DeviceView view_of_launch() const noexcept {
+    device::DeviceView view = view_;
+    view.launch = launches_.fetch_add(1, std::memory_order_relaxed);
+    return view;
+  }
   int lanes() const noexcept { return lanes_; }
 
  private:
@@ -129,6 +150,8 @@ class CudaDevice {
   std::vector<char*> blocks_;
   std::vector<void*> uploaded_;
   device::DeviceView view_;
+  // From a number at random: it is compared with what another program may have left in shared memory.
+  mutable std::atomic<std::uint64_t> launches_{std::uint64_t{std::random_device{}()} << 32 | std::uint64_t{std::random_device{}()}};
 };
 
 /// Work in order on the GPU. One launch at a time of one device has cores that meet: give those to one stream.
@@ -156,11 +179,15 @@ class CudaStream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Runs kernel(view, arguments...) on `cores` thread blocks that are all resident, each with `scratch` bytes. Returns at once.
+/// Runs kernel(view, arguments...) on `cores` thread blocks that are all resident, each with 48 KiB of scratch. Returns at once. Throws
+/// std::invalid_argument unless there are 1 to device::kMostCores.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(device::DeviceView, Parameters...), int cores, const CudaStream& stream, Arguments... arguments) {
   constexpr std::size_t kScratch = 48 * 1024;
-  std::tuple<device::DeviceView, Parameters...> values(stream.device().view(), arguments...);
+  if (cores < 1 || cores > device::kMostCores)
+    throw std::invalid_argument("shoal: launch: cores: " + std::to_string(cores) + " is out of range: a launch has 1 to " +
+                                std::to_string(device::kMostCores));
+  std::tuple<device::DeviceView, Parameters...> values(stream.device().view_of_launch(), arguments...);
   detail::check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kScratch)),
                      "cudaFuncSetAttribute");
   std::apply([&](auto&... each) {

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../error.hpp"
 #include "backend.hpp"
 #include "kernel.hpp"
 
@@ -20,17 +21,17 @@ namespace shoal::inline v1 {
 class Stream;
 class Event;
 
-/// The device of this PE. A value: all refer to the same one.
+/// The device of this PE. A value: all of a job refer to the same one.
 class Device {
  public:
   /// The first Device of a job is made by all PEs together.
-  Device() : backend_(static_cast<device::Backend*>(shmemx_device_backend(device::kAbi))) {}
+  Device() : backend_(static_cast<device::Backend*>(shmemx_device_backend(device::kAbi))), number_(backend_->facts().number) {}
 
   /// The most cores that a launch may have, and bytes of scratch memory of each.
-  [[nodiscard]] int cores() const noexcept { return backend_->facts().cores; }
-  [[nodiscard]] std::size_t scratch_bytes() const noexcept { return backend_->facts().scratch_bytes; }
+  [[nodiscard]] int cores() const noexcept { return backend().facts().cores; }
+  [[nodiscard]] std::size_t scratch_bytes() const noexcept { return backend().facts().scratch_bytes; }
   /// "cpu" or "cuda".
-  [[nodiscard]] const char* kind() const noexcept { return backend_->facts().kind; }
+  [[nodiscard]] const char* kind() const noexcept { return backend().facts().kind; }
 
   /// `n` elements of symmetric device memory, or nullptr on all PEs. Collective, as shmem_malloc. Every PE, its kernels and its host
   /// calls (shmem_put, ...) reach it.
@@ -48,10 +49,17 @@ class Device {
     shmemx_device_team(team, &view);
     return view;
   }
-  [[nodiscard]] device::Backend& backend() const noexcept { return *backend_; }
+  /// Whether it is the running job's: not any more after finalize, nor in a later job.
+  [[nodiscard]] bool is_current() const noexcept { return detail::library_runs() && shmemx_device_current(number_, nullptr) != 0; }
+  /// Of a device that is not current it ends the program.
+  [[nodiscard]] device::Backend& backend() const noexcept {
+    shmemx_device_current(number_, "Device, Stream or Event");
+    return *backend_;
+  }
 
  private:
   device::Backend* backend_;
+  std::uint64_t number_;
 };
 
 /// What a launch may ask for beside its cores.
@@ -100,9 +108,9 @@ const void* entry_of(const Kernel& kernel) noexcept {
 class Stream {
  public:
   explicit Stream(const Device& on = Device()) : device_(on), queue_(on.backend().open_stream()) {}
-  /// Waits for what it was given.
+  /// Waits for what it was given. After finalize, which has waited for it, there is nothing to do.
   ~Stream() {
-    if (queue_ != nullptr) device_.backend().close_stream(queue_);
+    if (queue_ != nullptr && device_.is_current()) device_.backend().close_stream(queue_);
   }
   Stream(Stream&& other) noexcept : device_(other.device_), queue_(std::exchange(other.queue_, nullptr)) {}
   Stream& operator=(Stream&&) = delete;
@@ -118,7 +126,7 @@ class Stream {
   void copy(T* dest, const T* source, std::size_t n) const {
     device_.backend().copy(queue_, dest, source, n * sizeof(T));
   }
-  /// Calls function() on the host.
+  /// Calls function() on the host. It must not throw, nor wait for this stream.
   template <class F>
   void call(F function) const {
     auto* copied = new F(std::move(function));
@@ -143,7 +151,7 @@ class Stream {
   void wait_until(const T* word, device::Cmp cmp, T value) const;
   /// The team's PEs meet, each by a stream.
   void barrier(const device::TeamView& team) const;
-  /// dest on all = `op` (device::Sum, ...) over the members' sources; both symmetric. Uses `cores` cores.
+  /// dest on all = `op` (device::Sum, ...) over the members' sources; both symmetric, dest alike on all. Uses `cores` cores.
   template <class T, class Op>
   void all_reduce(const device::TeamView& team, T* dest, const T* source, std::size_t n, Op op, int cores = 1) const;
 
@@ -161,7 +169,7 @@ class Event {
   explicit Event(const Device& on = Device()) : device_(on), marker_(on.backend().open_marker()) {}
   /// Waits until the point is passed.
   ~Event() {
-    if (marker_ != nullptr) device_.backend().close_marker(marker_);
+    if (marker_ != nullptr && device_.is_current()) device_.backend().close_marker(marker_);
   }
   Event(Event&& other) noexcept : device_(other.device_), marker_(std::exchange(other.marker_, nullptr)) {}
   Event& operator=(Event&&) = delete;

@@ -19,11 +19,11 @@ namespace gm2gm {
 
 template <class T>
 SHOAL_DEVICE_FN void put(const Core& core, T* dest, const T* source, std::size_t n, int pe) noexcept {
-  core.move_bytes<Direction::put>("gm2gm::put", dest, source, n * sizeof(T), pe, Engine::automatic, false, nullptr);
+  core.move_bytes<Direction::put>("gm2gm::put", dest, source, device::detail::bytes_of(n, sizeof(T)), pe, Engine::automatic, false, nullptr);
 }
 template <class T>
 SHOAL_DEVICE_FN void get(const Core& core, T* dest, const T* source, std::size_t n, int pe) noexcept {
-  core.move_bytes<Direction::get>("gm2gm::get", dest, source, n * sizeof(T), pe, Engine::automatic, false, nullptr);
+  core.move_bytes<Direction::get>("gm2gm::get", dest, source, device::detail::bytes_of(n, sizeof(T)), pe, Engine::automatic, false, nullptr);
 }
 
 namespace detail {
@@ -55,12 +55,12 @@ SHOAL_DEVICE_FN void move_staged(const Core& core, const char* call, void* dest,
 template <class T>
 SHOAL_DEVICE_FN void put(const Core& core, T* dest, const T* source, std::size_t n, int pe, const Staging& staging, Engine engine,
                          TransferEvent& event) noexcept {
-  detail::move_staged<Direction::put>(core, "gm2gm::put", dest, source, n * sizeof(T), pe, staging, engine, event);
+  detail::move_staged<Direction::put>(core, "gm2gm::put", dest, source, device::detail::bytes_of(n, sizeof(T)), pe, staging, engine, event);
 }
 template <class T>
 SHOAL_DEVICE_FN void get(const Core& core, T* dest, const T* source, std::size_t n, int pe, const Staging& staging, Engine engine,
                          TransferEvent& event) noexcept {
-  detail::move_staged<Direction::get>(core, "gm2gm::get", dest, source, n * sizeof(T), pe, staging, engine, event);
+  detail::move_staged<Direction::get>(core, "gm2gm::get", dest, source, device::detail::bytes_of(n, sizeof(T)), pe, staging, engine, event);
 }
 
 }  // namespace gm2gm

@@ -24,6 +24,7 @@ class Group {
   }
 
   SHOAL_DEVICE_FN const Core& core() const noexcept { return core_; }
+  SHOAL_DEVICE_FN int first() const noexcept { return first_; }
   SHOAL_DEVICE_FN int rank() const noexcept { return core_.id() - first_; }
   SHOAL_DEVICE_FN int size() const noexcept { return count_; }
 
@@ -37,8 +38,8 @@ class Group {
   }
 
   /// The cores meet. What any wrote before is seen by all after.
-  SHOAL_DEVICE_FN void meet() const noexcept { prim::meet(core_.handle(), first_, count_); }
-  /// All cores of the group, on all PEs of the team, meet. Completes nothing.
+  SHOAL_DEVICE_FN void meet() const noexcept { prim::meet(core_.handle(), first_, count_, "meet"); }
+  /// All cores of the group, on all PEs of the team, meet. Completes nothing. The group starts at the same core on each PE.
   SHOAL_DEVICE_FN void sync(const TeamView& team) const noexcept { sync_named(team, "sync"); }
   /// All operations of all cores are complete, on all PEs of the team.
   SHOAL_DEVICE_FN void barrier(const TeamView& team) const noexcept { complete(team, "barrier"); }
@@ -48,9 +49,9 @@ class Group {
     sync_named(team, call);
   }
   SHOAL_DEVICE_FN void sync_named(const TeamView& team, const char* call) const noexcept {
-    meet();
+    prim::meet(core_.handle(), first_, count_, call);
     if (rank() == 0) core_.sync_as(team, first_, call);
-    meet();
+    prim::meet(core_.handle(), first_, count_, call);
   }
 
   /// As Core's, each core moving its part; the call returns when this core's part is done (or issued: _nbi).

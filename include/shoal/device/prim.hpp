@@ -8,12 +8,14 @@
 ///   lane, lanes, converge, share(value)         the lanes of a core (one on the cpu); all meet; lane 0's value for all
 ///   reach(address, bytes, pe, call, argument)   where a peer's memory is mapped; null: by rdma only; fails for what isn't symmetric
 ///   check_local                                 fails for what overruns the memory it begins in
+///   symmetric, place(address, bytes)            is it symmetric? Where in symmetric memory, as a number that is the same on all PEs; or 0
 ///   copy, copy_strided                          done when it returns, seen by others after a fence
 ///   load, store, update, compare_swap           single words: acquire, release, and sequentially consistent
 ///   full_fence, ring(pe), ring_all              order; wake who sleeps
 ///   wait(site, done)                            until `done()`
 ///   submit, drain, move, update_far             engines: queue a transfer, wait for all of them; through the transports
-///   meet(first, count)                          cores of this launch
+///   meet(first, count, call)                    cores of this launch
+///   enter(owner, call), leave(owner)            what no other launch of this PE may do at the same time, by the word `owner`
 ///   fail                                        ends the job, naming kernel, core, call and argument
 #pragma once
 

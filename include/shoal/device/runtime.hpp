@@ -29,6 +29,12 @@ class Runtime {
   virtual ~Runtime() = default;
   /// The segment that holds the range, or an empty one.
   virtual SegmentView find(std::uintptr_t address, std::size_t bytes) const noexcept = 0;
+  /// The segment that holds `address`; else, with no `peers`, the gap between segments that does.
+  virtual SegmentView around(std::uintptr_t address) const noexcept = 0;
+  /// Whether `pe` has the segment that holds `address`, mapped here or not.
+  virtual bool member(std::uintptr_t address, int pe) const noexcept = 0;
+  /// A number for the place in symmetric memory, the same on all PEs; 0 for a range that is not symmetric.
+  virtual std::uint64_t place(std::uintptr_t address, std::size_t bytes) const noexcept = 0;
   /// Queues a transfer; `core.completed` grows by one when it is done.
   virtual void submit(CoreState& core, const Transfer& transfer) noexcept = 0;
   /// Does it now, through the transports.
@@ -60,6 +66,7 @@ struct alignas(64) Meeting {
 /// What the cores of one launch share.
 struct LaunchState {
   Meeting meetings[kMostCores];  ///< by the first core of the group that meets
+  std::atomic<std::uint64_t> ended{0};  ///< the cores whose kernel has returned, a bit each
   const char* kernel = nullptr;  ///< its name, or null: to be looked up by `entry`
   const void* entry = nullptr;
 };
@@ -68,7 +75,9 @@ struct alignas(64) CoreState {
   Runtime* runtime = nullptr;
   LaunchState* launch = nullptr;
   int index = 0, cores = 0, me = 0, n_pes = 0;
-  SegmentView heap, last;        ///< the default heap, and the segment used last beside it
+  SegmentView heap, last;        ///< the default heap, and the segment used last beside it, in this launch
+  SegmentView local;             ///< what the last local range began in, in this launch: a segment, or a gap between segments
+  const void* team = nullptr;    ///< of aclshmemx: the one found valid last, in this launch
   const Bells* bells = nullptr;  ///< by world PE; null where it cannot be mapped
   const std::atomic<std::uint32_t>* node_sleepers = nullptr;
   char* const* sync = nullptr;
@@ -81,6 +90,8 @@ struct alignas(64) CoreState {
   std::atomic<std::uint32_t> fence_word{0};
   alignas(64) std::atomic<std::uint64_t> completed{0};
 };
+
+static_assert(kMostCores <= 64);  // LaunchState::ended
 
 /// The core whose kernel runs on this thread; null on the host.
 inline thread_local CoreState* current_core = nullptr;

@@ -33,7 +33,12 @@ struct Transfer {
 };
 
 /// What is wrong with an argument.
-enum class Fault : std::uint8_t { pe, foreign, overrun, misaligned, unreachable, scratch, text };
+enum class Fault : std::uint8_t {
+  pe, foreign, overrun, misaligned, unreachable, scratch, text,
+  member,  ///< the PE is none of the team whose heap it is
+  unlike,  ///< another PE passes another one
+  busy,    ///< another launch meets over the team; the address is its LaunchState
+};
 
 /// What an atomic does, where it must go through the library.
 enum class Update : std::uint8_t { add, bit_and, bit_or, bit_xor, swap, compare_swap, fetch };
@@ -45,6 +50,22 @@ struct Site {
   std::int64_t value;
   const TeamView* team = nullptr;  ///< waiting for its members
   bool users = false;              ///< the word is the user's: any PE's put, atomic or signal may write it
+  std::uint64_t cores = 0;         ///< waiting for these cores of the launch, a bit each
 };
+
+namespace detail {
+
+/// n * width; saturates, so that a count too large to address fails every check of a range.
+SHOAL_DEVICE_FN constexpr std::size_t bytes_of(std::size_t n, std::size_t width) noexcept {
+  return width != 0 && n > SIZE_MAX / width ? SIZE_MAX : n * width;
+}
+/// From the first to the last byte of `blocks` blocks of `bytes`, `stride` elements of `width` bytes apart; saturates as well.
+SHOAL_DEVICE_FN constexpr std::size_t span_of(std::size_t blocks, std::ptrdiff_t stride, std::size_t width, std::size_t bytes) noexcept {
+  if (blocks == 0 || bytes == 0) return 0;
+  const std::size_t last = bytes_of(bytes_of(blocks - 1, static_cast<std::size_t>(stride)), width);  // where it begins
+  return bytes > SIZE_MAX - last ? SIZE_MAX : last + bytes;
+}
+
+}  // namespace detail
 
 }  // namespace shoal::device

@@ -61,6 +61,7 @@ struct DeviceView {
   SegmentView heap;               ///< the default heap
   char* const* sync = nullptr;    ///< by world PE: its sync words (layout below), null where they cannot be mapped
   void* state = nullptr;          ///< what the device's prim keeps for the core, or for the launch
+  std::uint64_t launch = 0;       ///< of a GPU: a number that no other launch has
 };
 static_assert(std::is_trivially_copyable_v<DeviceView> && std::is_trivially_copyable_v<TeamView>);
 
@@ -70,11 +71,12 @@ static_assert(std::is_trivially_copyable_v<DeviceView> && std::is_trivially_copy
 ///        0               64             leaving: nonzero once the PE has come to the end of the job
 ///     4096            8 * n_pes         pair words: a counter per PE, for meetings of two
 ///   teams(n_pes)     64 KiB each        one area a team slot: 1 KiB for each core number
-///   in a core's KiB: the flags of the dissemination barrier's rounds (of a million PEs); at 896, this core's own epoch
+///   in a core's KiB: the flags of the dissemination barrier's rounds (of a million PEs); at 896, this core's own epoch; at 904, who of
+///   this PE meets there now (prim::enter); at 912, what the members of a collective show each other
 struct SyncLayout {
   static constexpr std::size_t kPairs = 4096;
   static constexpr std::size_t kCoreBytes = 1024, kTeamBytes = kCoreBytes * kMostCores;
-  static constexpr std::size_t kEpoch = 896;
+  static constexpr std::size_t kEpoch = 896, kOwner = 904, kShown = 912;
   static constexpr int kTeams = 1088;
   SHOAL_DEVICE_FN static constexpr std::size_t teams(int n_pes) {
     return (kPairs + static_cast<std::size_t>(n_pes) * 8 + 4095) / 4096 * 4096;
@@ -89,6 +91,6 @@ struct SyncLayout {
   static constexpr std::size_t bytes(int n_pes) { return core(n_pes, kTeams, 0); }
 };
 
-static_assert(SyncLayout::round(19) + 8 <= SyncLayout::kEpoch && SyncLayout::kEpoch + 8 <= SyncLayout::kCoreBytes);
+static_assert(SyncLayout::round(19) + 8 <= SyncLayout::kEpoch && SyncLayout::kShown + 8 <= SyncLayout::kCoreBytes);
 
 }  // namespace shoal::device

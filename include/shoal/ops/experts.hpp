@@ -132,13 +132,14 @@ class ExpertKernel {
   }
   void combine() {
     using A = device::Accumulator<T>;
+    using Wide = decltype(typename A::type{} * 1.0f);  // double for double, else float
     const device::Slice part = all_.part(x_.n, 64);
     for (std::size_t token = part.begin; token < part.end; ++token)
       for (std::size_t j = 0; j < x_.shape.width; ++j) {
-        float sum = 0;
+        Wide sum = 0;
         for (std::size_t k = 0; k < x_.shape.choices; ++k) {
           const std::size_t i = token * x_.shape.choices + k;
-          sum += x_.weights[i] * static_cast<float>(A::widen(x_.returned[i * x_.shape.width + j]));
+          sum += x_.weights[i] * static_cast<Wide>(A::widen(x_.returned[i * x_.shape.width + j]));
         }
         x_.out[token * x_.shape.width + j] = A::narrow(static_cast<typename A::type>(sum));
       }
@@ -169,7 +170,7 @@ template <class T>
 class Experts {
  public:
   Experts(const Device& device, const device::TeamView& team, const ExpertShape& shape, int cores)
-      : team_(team), shape_(shape), cores_(cores), counts_(device, members() * members() * shape.experts_each),
+      : team_(team), shape_(shape), cores_(detail::checked_cores(device, cores)), counts_(device, members() * members() * shape.experts_each),
         inbox_(device, shape.experts_each * shape.capacity * shape.width), outbox_(device, shape.experts_each * shape.capacity * shape.width),
         origins_(device, shape.experts_each * shape.capacity), returned_(device, shape.most_tokens * shape.choices * shape.width),
         words_(device, 2 * (shape.experts_each + 1)), slots_(device, shape.most_tokens * shape.choices) {

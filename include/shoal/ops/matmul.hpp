@@ -2,6 +2,7 @@
 /// \file
 /// Matrix products fused with the communication after or before them, tile by tile: matmul + all-reduce, matmul + reduce-scatter,
 /// all-gather + matmul. Each is an object that owns its workspace: made and destroyed by all PEs of the job together, run by a launch.
+/// The constructors throw std::invalid_argument for tiles without rows or columns, and for cores that the device doesn't have.
 ///
 /// Engine::automatic reads peers' tiles in place where their memory is mapped, which is best where the cores do the moving anyway;
 /// Engine::xdma has the copy engine move them beside the computation.
@@ -10,6 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "../detail/owner.hpp"
 #include "../device/device.hpp"
 #include "multiply.hpp"
 
@@ -187,14 +189,16 @@ SHOAL_KERNEL void matmul_reduce(device::DeviceView view, device::TeamView team, 
   PartialProducts<T>(device::Core(view), team, arguments).run();
 }
 
-/// Symmetric device memory with an end.
+/// Symmetric device memory with an end; null for no elements.
 template <class T>
-class Workspace {
+class Workspace : private shoal::detail::CollectiveOwner {
  public:
-  Workspace(const Device& on, std::size_t n) : device_(on), data_(on.allocate<T>(n)) {
-    if (data_ == nullptr) throw std::bad_alloc();
+  Workspace(const Device& on, std::size_t n) : device_(on), data_(n == 0 ? nullptr : on.allocate<T>(n)) {
+    if (data_ == nullptr && n != 0) throw std::bad_alloc();
   }
-  ~Workspace() { device_.free(data_); }
+  ~Workspace() {
+    if (data_ != nullptr && may_release() && device_.is_current()) device_.free(data_);
+  }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
   T* get() const noexcept { return data_; }
@@ -204,12 +208,17 @@ class Workspace {
   T* data_;
 };
 
+inline int checked_cores(const Device& device, int cores) {
+  if (cores < 1 || cores > device.cores()) throw std::invalid_argument("shoal::ops: the device doesn't have that many cores, or none are asked for");
+  return cores;
+}
+
 /// What matmul + all-reduce and matmul + reduce-scatter have in common.
 template <class T>
 class MatmulReduce {
  public:
   MatmulReduce(const Device& device, const device::TeamView& team, const Plan& plan, int cores)
-      : team_(team), plan_(plan), cores_(cores), partial_(device, plan.rounds() * static_cast<std::size_t>(team.size) * plan.tile_elements()),
+      : team_(team), plan_(checked(plan)), cores_(checked_cores(device, cores)), partial_(device, plan.rounds() * static_cast<std::size_t>(team.size) * plan.tile_elements()),
         inbox_(device, static_cast<std::size_t>(cores) * 2 * static_cast<std::size_t>(team.size) * plan.tile_elements()),
         ready_(device, plan.rounds()) {
     std::fill_n(ready_.get(), plan.rounds(), std::uint64_t{0});
@@ -224,6 +233,11 @@ class MatmulReduce {
   }
 
  private:
+  static const Plan& checked(const Plan& plan) {
+    if (plan.shape.rows == 0 || plan.shape.columns == 0) throw std::invalid_argument("shoal::ops: a tile has at least one row and column");
+    return plan;
+  }
+
   device::TeamView team_;
   Plan plan_;
   int cores_;
@@ -336,7 +350,7 @@ template <class T>
 class AllGatherMatmul {
  public:
   AllGatherMatmul(const Device& device, const device::TeamView& team, std::size_t rows_of_part, std::size_t inner, int cores, std::size_t tile_rows = 64)
-      : team_(team), rows_(rows_of_part), inner_(inner), cores_(cores), tile_rows_(tile_rows),
+      : team_(team), rows_(rows_of_part), inner_(inner), cores_(detail::checked_cores(device, cores)), tile_rows_(checked(tile_rows)),
         gathered_(device, static_cast<std::size_t>(team.size) * rows_of_part * inner) {}
   void launch(const Stream& stream, const Matrix<T>& c, const Matrix<const T>& a, const Matrix<const T>& b,
               device::Engine engine = device::Engine::automatic) const {
@@ -348,6 +362,11 @@ class AllGatherMatmul {
   }
 
  private:
+  static std::size_t checked(std::size_t tile_rows) {
+    if (tile_rows == 0) throw std::invalid_argument("shoal::ops: a tile has at least one row");
+    return tile_rows;
+  }
+
   device::TeamView team_;
   std::size_t rows_, inner_;
   int cores_;

@@ -19,11 +19,12 @@ CpuBackend::CpuBackend(const DeviceSetup& setup) : runtime_(setup) { report_cras
 
 CpuBackend::~CpuBackend() {
   for (CpuStream* stream : streams_) delete stream;
+  for (Marker* marker : markers_) delete marker;
 }
 
 Facts CpuBackend::facts() const noexcept {
   const DeviceSetup& setup = runtime_.setup();
-  return {"cpu", setup.cores, setup.scratch_bytes, setup.processors};
+  return {"cpu", setup.cores, setup.scratch_bytes, setup.processors, setup.number};
 }
 
 StreamQueue* CpuBackend::open_stream() noexcept {
@@ -52,9 +53,8 @@ void CpuBackend::close_stream(StreamQueue* stream) noexcept {
   delete found;
 }
 
-void CpuBackend::launch(StreamQueue* stream, const Launch& asked) noexcept {
+Launch CpuBackend::checked(Launch launch) const noexcept {
   const DeviceSetup& setup = runtime_.setup();
-  Launch launch = asked;
   if (launch.cores < 1 || launch.cores > setup.cores)
     fatal("launch", strf("%s: cores: %d is out of range: this device has 1 to %d (SHOAL_DEVICE_CORES)",
                          runtime_.name_of(launch).c_str(), launch.cores, setup.cores));
@@ -62,7 +62,34 @@ void CpuBackend::launch(StreamQueue* stream, const Launch& asked) noexcept {
   if (launch.scratch > kMostScratchBytes)
     fatal("launch", strf("%s: scratch: %zu bytes are more than a core can have (%zu)", runtime_.name_of(launch).c_str(),
                          launch.scratch, kMostScratchBytes));
-  known(stream, "launch").launch(launch);
+  return launch;
+}
+
+void CpuBackend::launch(StreamQueue* stream, const Launch& launch) noexcept {
+  known(stream, "launch").launch(checked(launch));
+}
+
+std::unique_ptr<CpuStream> CpuBackend::take_resting() {
+  {
+    const std::lock_guard guard(aside_);
+    if (!resting_.empty()) {
+      auto stream = std::move(resting_.back());
+      resting_.pop_back();
+      return stream;
+    }
+  }
+  return std::make_unique<CpuStream>(runtime_);
+}
+
+void CpuBackend::run_here(const Launch& launch) noexcept {
+  try {
+    auto stream = take_resting();
+    stream->run_here(checked(launch));
+    const std::lock_guard guard(aside_);
+    resting_.push_back(std::move(stream));
+  } catch (const std::exception& error) {
+    fatal(runtime_.name_of(launch).c_str(), error.what());
+  }
 }
 
 void CpuBackend::copy(StreamQueue* stream, void* to, const void* from, std::size_t bytes) noexcept {
@@ -74,9 +101,20 @@ void CpuBackend::call(StreamQueue* stream, void (*function)(void*), void* argume
 void CpuBackend::synchronize(StreamQueue* stream) noexcept { known(stream, "synchronize").synchronize(); }
 bool CpuBackend::idle(StreamQueue* stream) const noexcept { return known(stream, "idle").idle(); }
 
-Marker* CpuBackend::open_marker() noexcept { return new Marker; }
+Marker* CpuBackend::open_marker() noexcept {
+  try {
+    auto marker = std::make_unique<Marker>();
+    const std::lock_guard guard(aside_);
+    markers_.insert(marker.get());
+    return marker.release();
+  } catch (const std::exception& error) {
+    fatal("Event", error.what());
+  }
+}
 void CpuBackend::close_marker(Marker* marker) noexcept {
   synchronize(marker);  // a stream may still be about to pass it
+  const std::lock_guard guard(aside_);
+  markers_.erase(marker);
   delete marker;
 }
 void CpuBackend::record(StreamQueue* stream, Marker* marker) noexcept { known(stream, "record").record(*marker); }

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/copy.hpp"
+#include "base/fence.hpp"
 #include "base/library_thread.hpp"
 #include "base/quiet_signals.hpp"
 
@@ -93,6 +94,7 @@ void CopyEngine::work() {
     perform(world_, task.transfer);
     if (task.transfer.event != nullptr) task.transfer.event->complete();
     task.core->completed.fetch_add(1, std::memory_order_seq_cst);  // partner: the acquire in prim::drain
+    full_fence();  // before the look at who sleeps: a read-modify-write alone orders nothing behind it on aarch64
     done_();
     lock.lock();
   }

@@ -54,25 +54,33 @@ void on_crash(int number, siginfo_t* info, void*) {
   ::raise(number);
 }
 
-/// A stack for the handler: a kernel may have used up its own.
+/// A stack of this thread's for the handler: a kernel may have used up its own. Not where the thread has one already.
 class AlternateStack final {
  public:
-  AlternateStack() : memory_(std::malloc(kAlternateStack)) {
+  AlternateStack() {
+    if ((now().ss_flags & SS_DISABLE) == 0) return;
+    memory_ = std::malloc(kAlternateStack);
     stack_t stack = {};
     stack.ss_sp = memory_;
     stack.ss_size = kAlternateStack;
-    if (memory_ != nullptr) ::sigaltstack(&stack, &before_);
+    if (memory_ != nullptr) ::sigaltstack(&stack, nullptr);
   }
   ~AlternateStack() {
-    if (memory_ != nullptr) ::sigaltstack(&before_, nullptr);
+    stack_t none = {};
+    none.ss_flags = SS_DISABLE;
+    if (memory_ != nullptr && now().ss_sp == memory_) ::sigaltstack(&none, nullptr);
     std::free(memory_);
   }
   AlternateStack(const AlternateStack&) = delete;
   AlternateStack& operator=(const AlternateStack&) = delete;
 
  private:
-  void* memory_;
-  stack_t before_ = {};
+  static stack_t now() {
+    stack_t stack = {};
+    ::sigaltstack(nullptr, &stack);
+    return stack;
+  }
+  void* memory_ = nullptr;
 };
 
 }  // namespace
@@ -107,11 +115,14 @@ void CpuCore::provide_scratch(std::size_t bytes) noexcept {
 }
 
 void CpuCore::run(RunningLaunch& running, int index) noexcept {
+  static thread_local const AlternateStack stack;  // any thread of the program's may be one that runs a kernel
   state_.launch = &running.shared;
   state_.index = index;
   state_.cores = running.launch->cores;
   state_.spins = running.spins;
   state_.scratch_used = 0;
+  state_.last = state_.local = {};  // heaps and teams may have come and gone
+  state_.team = nullptr;
   provide_scratch(running.launch->scratch);
   device::DeviceView view;
   view.me = state_.me;
@@ -130,6 +141,7 @@ void CpuCore::run(RunningLaunch& running, int index) noexcept {
   } catch (...) {
     runtime_.kernel_failed(state_, "exception", "the kernel threw something that is no std::exception");
   }
+  running.shared.ended.fetch_or(std::uint64_t{1} << index, std::memory_order_release);  // partner: check_hope()
   if (state_.completed.load(std::memory_order_acquire) != state_.submitted)
     state_.runtime->wait(
         state_, {"end of kernel", &state_.completed, static_cast<std::int64_t>(state_.submitted)},
@@ -161,7 +173,6 @@ void CoreThread::start(RunningLaunch& running) noexcept {
 
 void CoreThread::work() noexcept {
   in_library_thread = true;
-  const AlternateStack stack;
   int spins = kIdleSpins, idle = 0;
   while (!ends_.load(std::memory_order_relaxed)) {
     RunningLaunch* running =

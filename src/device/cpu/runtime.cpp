@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cpu/runtime.hpp"
 
+#include <bit>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -76,6 +77,23 @@ SegmentView CpuRuntime::find(std::uintptr_t address, std::size_t bytes) const no
   return segment == nullptr ? SegmentView{} : SegmentView{segment->base, segment->bytes, segment->peers.data()};
 }
 
+SegmentView CpuRuntime::around(std::uintptr_t address) const noexcept {
+  if (const SegmentView found = find(address, 1); found.peers != nullptr) return found;
+  const SegmentTable::Range gap = setup_.world->domain().segments->around(address);
+  return {gap.begin, gap.bytes, nullptr};
+}
+
+bool CpuRuntime::member(std::uintptr_t address, int pe) const noexcept {
+  const Segment* segment = setup_.world->domain().segments->find(address, 1);
+  return segment != nullptr && segment->members[static_cast<std::size_t>(pe)];
+}
+
+std::uint64_t CpuRuntime::place(std::uintptr_t address, std::size_t bytes) const noexcept {
+  constexpr int kOffsetBits = 40;  // beyond, two places may share a number: it only helps to find mistakes
+  const Segment* segment = setup_.world->domain().segments->find(address, bytes);
+  return segment == nullptr ? 0 : (std::uint64_t{segment->key} + 1) << kOffsetBits ^ (address - segment->base);
+}
+
 void CpuRuntime::submit(CoreState& core, const Transfer& transfer) noexcept {
   try {
     (transfer.engine == Engine::rdma ? rdma_ : xdma_).submit(core, transfer);
@@ -111,18 +129,31 @@ int CpuRuntime::deserter(const CoreState& core, const Site& site) const noexcept
   return -1;
 }
 
+void CpuRuntime::check_hope(const CoreState& core, const Site& site, bool long_wait, bool (*done)(void*),
+                            void* argument) const noexcept {
+  if (site.cores != 0) {
+    const std::uint64_t gone = core.launch->ended.load(std::memory_order_acquire) & site.cores;
+    // Who has ended had met before: had it come to this meeting, it would be over.
+    if (gone != 0 && !done(argument))
+      kernel_failed(core, site.call,
+                    strf("core %d of this launch has ended without this call: every core of the group must make it",
+                         std::countr_zero(gone)));
+  }
+  if (site.team != nullptr && long_wait) {
+    const int pe = deserter(core, site);
+    if (pe >= 0)
+      kernel_failed(core, site.call,
+                    strf("PE %d has come to the end of the job without this call: every PE of the team must make it, "
+                         "with the same cores",
+                         pe));
+  }
+}
+
 void CpuRuntime::wait(CoreState& core, const Site& site, bool (*done)(void*), void* argument) noexcept {
   int looks = 0;
   auto over = [&] {
     if (done(argument)) return true;
-    if (site.team != nullptr && ++looks > 100) {
-      const int pe = deserter(core, site);
-      if (pe >= 0)
-        kernel_failed(core, site.call,
-                      strf("PE %d has come to the end of the job without this call: every PE of the team must make it, "
-                           "with the same cores",
-                           pe));
-    }
+    check_hope(core, site, ++looks > 100, done, argument);
     return false;
   };
   const WaitSite told(site.call, names_of(core.launch->kernel, core.launch->entry).format.c_str(),
@@ -186,6 +217,22 @@ void CpuRuntime::fail(const CoreState& core, const char* call, const char* argum
           "%s: %zu bytes of scratch are wanted, but %zu of the core's %zu are taken: launch with more "
           "(SHOAL_DEVICE_SCRATCH), or work in smaller pieces",
           argument, bytes, core.scratch_used, core.scratch_bytes);
+      break;
+    case Fault::member:
+      what = strf("%s: PE %d has no memory like %p: that is a heap of a team of which it is no member", argument, pe,
+                  address);
+      break;
+    case Fault::unlike:
+      what = strf(
+          "%s: %p is another place than PE %d's: pass symmetric memory that is alike on all PEs, or on all memory that "
+          "is not symmetric",
+          argument, address, pe);
+      break;
+    case Fault::busy:
+      what = strf(
+          "%s: another launch, of %s, meets over the same team at this time: launch one after the other (in one stream, "
+          "or with an event between), or give each a team of its own",
+          argument, name_of(*static_cast<const LaunchState*>(address)).c_str());
       break;
     case Fault::text: what = strf("%s: %s", argument, text); break;
   }

@@ -23,6 +23,7 @@ struct DeviceSetup {
   int processors = 1;             ///< of this machine
   int cores = 0;                  ///< the most that a launch may have
   std::size_t scratch_bytes = 0;
+  std::uint64_t number = 0;       ///< no other device of the process has it
   EngineSetup xdma;
 };
 
@@ -31,6 +32,9 @@ class CpuRuntime final : public device::Runtime {
   explicit CpuRuntime(const DeviceSetup& setup);
 
   device::SegmentView find(std::uintptr_t address, std::size_t bytes) const noexcept override;
+  device::SegmentView around(std::uintptr_t address) const noexcept override;
+  bool member(std::uintptr_t address, int pe) const noexcept override;
+  std::uint64_t place(std::uintptr_t address, std::size_t bytes) const noexcept override;
   void submit(device::CoreState& core, const device::Transfer& transfer) noexcept override;
   void move(device::CoreState& core, const device::Transfer& transfer) noexcept override;
   std::uint64_t update(device::CoreState& core, device::Update what, void* word, int width, std::uint64_t operand,
@@ -45,6 +49,9 @@ class CpuRuntime final : public device::Runtime {
 
   /// "kernel ring", for messages.
   const std::string& name_of(const device::Launch& launch) const { return names_of(launch.name, launch.entry).kernel; }
+  const std::string& name_of(const device::LaunchState& launch) const {
+    return names_of(launch.kernel, launch.entry).kernel;
+  }
 
   /// What every core of this PE starts with.
   void set_up(device::CoreState& core) const noexcept;
@@ -55,6 +62,9 @@ class CpuRuntime final : public device::Runtime {
  private:
   /// A member of the site's team that has left the job without the call that this core waits in, or -1.
   int deserter(const device::CoreState& core, const device::Site& site) const noexcept;
+  /// Ends the job if the core waits for something that cannot come any more.
+  void check_hope(const device::CoreState& core, const device::Site& site, bool long_wait, bool (*done)(void*),
+                  void* argument) const noexcept;
 
   /// How a kernel is spoken of. Looked up once, then kept.
   struct Names {

@@ -18,6 +18,13 @@ constexpr int kYields = 64;
 constexpr std::uint64_t kSleepNs = 1'000'000'000;
 constexpr std::uint64_t kLookNs = 1'000'000;  // how often a sleeper looks whether it can help
 
+/// The streams whose work this thread carries out: who waits for a stream inside of another one's work does its work.
+struct Carried {
+  const CpuStream* stream;
+  const Carried* outer;
+};
+thread_local const Carried* carried = nullptr;
+
 }  // namespace
 
 CpuStream::~CpuStream() {
@@ -89,15 +96,36 @@ bool CpuStream::run_one() noexcept {
 }
 
 void CpuStream::run(Operation& operation) noexcept {
+  const Carried here{this, carried};
+  carried = &here;
   switch (operation.kind) {
     case Operation::Kind::kernel: run_kernel(operation.launch); break;
     case Operation::Kind::copy: copy_shared(operation.to, operation.from, operation.bytes); break;
-    case Operation::Kind::call: operation.function(operation.to); break;
+    case Operation::Kind::call: call_host(operation); break;
     case Operation::Kind::record: operation.point->store(true, std::memory_order_release); break;
     case Operation::Kind::wait:
       await([&] { return device::Marker::passed(operation.point); });
       break;
   }
+  carried = here.outer;
+}
+
+void CpuStream::call_host(const Operation& operation) noexcept {
+  try {
+    operation.function(operation.to);
+  } catch (const std::exception& error) {
+    runtime_.setup().world->fatal("Stream::call", std::string("the function threw: ") + error.what());
+  } catch (...) {
+    runtime_.setup().world->fatal("Stream::call", "the function threw something that is no std::exception");
+  }
+}
+
+bool CpuStream::runs_here() const noexcept {
+  const device::CoreState* core = running_core();
+  if (core != nullptr && core->launch == &current_.shared) return true;  // another core than the first
+  for (const Carried* at = carried; at != nullptr; at = at->outer)
+    if (at->stream == this) return true;
+  return false;
 }
 
 void CpuStream::run_kernel(const device::Launch& launch) noexcept {
@@ -105,6 +133,7 @@ void CpuStream::run_kernel(const device::Launch& launch) noexcept {
   current_.launch = &launch;
   current_.shared.kernel = launch.name;
   current_.shared.entry = launch.entry;
+  current_.shared.ended.store(0, std::memory_order_relaxed);
   current_.spins = launch.cores * runtime_.setup().world->n_pes() <= runtime_.setup().processors ? kSpins : kFewSpins;
   current_.remaining.store(static_cast<std::uint32_t>(others), std::memory_order_relaxed);
   try {
@@ -146,6 +175,11 @@ void CpuStream::await(Done&& done) noexcept {
 }
 
 void CpuStream::synchronize() noexcept {
+  if (runs_here()) {
+    constexpr const char* what = "called inside of this stream's own work: it would wait for itself; wait outside of it";
+    if (const device::CoreState* core = running_core()) runtime_.kernel_failed(*core, "Stream::synchronize", what);
+    runtime_.setup().world->fatal("Stream::synchronize", what);
+  }
   const std::uint64_t target = given_.load(std::memory_order_acquire);
   await([&] {
     while (finished_.load(std::memory_order_acquire) < target)

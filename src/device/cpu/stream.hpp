@@ -60,7 +60,10 @@ class CpuStream final : public device::StreamQueue {
   void call(void (*function)(void*), void* argument);
   void record(device::Marker& marker);
   void wait(device::Marker& marker);
+  /// From inside of its own work it would wait for itself: that ends the job.
   void synchronize() noexcept;
+  /// Runs a kernel on this thread, past the queue: for a stream that is given nothing else.
+  void run_here(const device::Launch& launch) noexcept { run_kernel(launch); }
   bool idle() const noexcept {
     return finished_.load(std::memory_order_acquire) == given_.load(std::memory_order_acquire);
   }
@@ -79,6 +82,9 @@ class CpuStream final : public device::StreamQueue {
   /// Carries out the next operation, unless there is none or another thread is at it.
   bool run_one() noexcept;
   void run(Operation& operation) noexcept;
+  void call_host(const Operation& operation) noexcept;
+  /// Whether the calling thread carries out this stream's work, or part of it.
+  bool runs_here() const noexcept;
   void run_kernel(const device::Launch& launch) noexcept;
   void work() noexcept;
   template <class Done>

@@ -56,8 +56,9 @@ inline bool holds(const SegmentView& segment, std::uintptr_t address, std::size_
     core->last = found;
   }
   if (bytes == 0) return core->scratch;  // nothing will be accessed
-  char* peer = core->last.peers[pe];
-  return peer == nullptr ? nullptr : peer + (at - core->last.base);
+  if (char* peer = core->last.peers[pe]) return peer + (at - core->last.base);
+  if (!core->runtime->member(at, pe)) fail(core, call, argument, Fault::member, address, bytes, pe);
+  return nullptr;
 }
 
 [[gnu::always_inline]] inline char* reach(Handle core, const void* address, std::size_t bytes, int pe, const char* call,
@@ -77,16 +78,30 @@ inline bool symmetric(Handle core, const void* address, std::size_t bytes) noexc
   return holds(core->heap, at, bytes) || holds(core->last, at, bytes) || core->runtime->find(at, bytes).peers != nullptr;
 }
 
-/// A local range: what begins in symmetric memory or in the core's scratch must end there, too.
-inline void check_local(Handle core, const void* address, std::size_t bytes, const char* call, const char* argument) noexcept {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  const auto overruns = [&](std::uintptr_t base, std::size_t size) { return at - base < size && bytes > size - (at - base); };
-  if (overruns(core->heap.base, core->heap.bytes) || overruns(core->last.base, core->last.bytes) ||
-      overruns(reinterpret_cast<std::uintptr_t>(core->scratch), core->scratch_bytes)) [[unlikely]]
-    fail(core, call, argument, Fault::overrun, address, bytes, core->me);
+inline std::uint64_t place(Handle core, const void* address, std::size_t bytes) noexcept {
+  return core->runtime->place(reinterpret_cast<std::uintptr_t>(address), bytes);
 }
 inline bool in_scratch(Handle core, const void* address, std::size_t bytes) noexcept {
   return holds({reinterpret_cast<std::uintptr_t>(core->scratch), core->scratch_bytes, nullptr}, reinterpret_cast<std::uintptr_t>(address), bytes);
+}
+
+[[gnu::noinline, gnu::cold]] inline void check_local_slow(Handle core, const void* address, std::size_t bytes, const char* call,
+                                                          const char* argument) noexcept {
+  if (bytes == 0) return;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (!in_scratch(core, address, 1)) {
+    core->local = core->runtime->around(at);
+    if (core->local.peers == nullptr || holds(core->local, at, bytes)) return;
+  }
+  fail(core, call, argument, Fault::overrun, address, bytes, core->me);
+}
+
+/// A local range: what begins in symmetric memory or in the core's scratch must end there, too.
+inline void check_local(Handle core, const void* address, std::size_t bytes, const char* call, const char* argument) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (holds(core->local, at, bytes) || holds(core->last, at, bytes) || holds(core->heap, at, bytes) || in_scratch(core, address, bytes)) [[likely]]
+    return;
+  check_local_slow(core, address, bytes, call, argument);
 }
 inline char* scratch(Handle core) noexcept { return core->scratch; }
 inline std::size_t scratch_bytes(Handle core) noexcept { return core->scratch_bytes; }
@@ -233,7 +248,7 @@ inline void ring_all(Handle core) noexcept {
 }
 
 /// `count` cores from `first` on meet.
-inline void meet(Handle core, int first, int count) noexcept {
+inline void meet(Handle core, int first, int count, const char* call) noexcept {
   if (count == 1) return;
   Meeting& here = core->launch->meetings[first];
   const std::uint32_t epoch = here.epoch.load(std::memory_order_acquire);
@@ -243,8 +258,17 @@ inline void meet(Handle core, int first, int count) noexcept {
     ring(core, core->me);
     return;
   }
-  wait(core, {"meet", &here.epoch, epoch}, [&] { return here.epoch.load(std::memory_order_acquire) != epoch; });
+  const std::uint64_t cores = ~std::uint64_t{0} >> (64 - count) << first;
+  wait(core, {call, &here.epoch, epoch, nullptr, false, cores}, [&] { return here.epoch.load(std::memory_order_acquire) != epoch; });
 }
+
+/// No locked instruction: two launches that come at the very same time may pass, but not meet after meeting.
+inline void enter(Handle core, std::uint64_t* owner, const char* call) noexcept {
+  if (const std::uint64_t other = __atomic_load_n(owner, __ATOMIC_RELAXED)) [[unlikely]]
+    fail(core, call, "team", Fault::busy, reinterpret_cast<const void*>(static_cast<std::uintptr_t>(other)));
+  __atomic_store_n(owner, std::uint64_t{reinterpret_cast<std::uintptr_t>(core->launch)}, __ATOMIC_RELAXED);
+}
+inline void leave(Handle, std::uint64_t* owner) noexcept { __atomic_store_n(owner, std::uint64_t{0}, __ATOMIC_RELEASE); }
 
 inline char* sync_words(Handle core, int pe) noexcept { return core->sync[pe]; }
 

@@ -29,8 +29,14 @@ __device__ inline std::size_t& scratch_used(Handle) noexcept {
   __shared__ std::size_t used;
   return used;
 }
+/// The first Core of a launch finds no scratch used; those after it find what is. Shared memory holds anything at the start.
 __device__ inline Handle attach(const DeviceView& view) noexcept {
-  if (threadIdx.x == 0) scratch_used(&view) = 0;
+  __shared__ std::uint64_t launch;
+  __syncthreads();
+  if (threadIdx.x == 0 && launch != view.launch) {
+    launch = view.launch;
+    scratch_used(&view) = 0;
+  }
   __syncthreads();
   return &view;
 }
@@ -54,7 +60,8 @@ __device__ [[noreturn]] inline void fail(Handle core, const char* call, const ch
                                          std::size_t bytes = 0, int pe = -1, const char* text = "") noexcept {
   const char* what = fault == Fault::pe ? "is out of range" : fault == Fault::foreign ? "is not symmetric memory"
                    : fault == Fault::overrun ? "runs past the end of its memory" : fault == Fault::misaligned ? "is misaligned"
-                   : fault == Fault::unreachable ? "cannot be reached by this engine" : fault == Fault::scratch ? "is more scratch than there is" : text;
+                   : fault == Fault::unreachable ? "cannot be reached by this engine" : fault == Fault::scratch ? "is more scratch than there is"
+                   : fault == Fault::unlike ? "is another one at that PE: pass symmetric memory that is alike on all, or none" : text;
   if (threadIdx.x == 0)
     printf("shoal: PE %d: core %d: %s: %s: %p (%llu bytes, PE %d) %s\n", core->me, static_cast<int>(blockIdx.x), call, argument, address,
            static_cast<unsigned long long>(bytes), pe, what);
@@ -75,6 +82,9 @@ __device__ inline char* reach(Handle core, const void* address, std::size_t byte
 }
 __device__ inline bool symmetric(Handle core, const void* address, std::size_t bytes) noexcept {
   return holds(core->heap, reinterpret_cast<std::uintptr_t>(address), bytes);
+}
+__device__ inline std::uint64_t place(Handle core, const void* address, std::size_t bytes) noexcept {
+  return symmetric(core, address, bytes) ? reinterpret_cast<std::uintptr_t>(address) - core->heap.base + 1 : 0;
 }
 __device__ inline void check_local(Handle core, const void* address, std::size_t bytes, const char* call, const char* argument) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -189,7 +199,7 @@ __device__ T update_far(Handle core, Update, T*, T, T, int pe, const char* call)
 __device__ inline void drain(Handle) noexcept { __syncthreads(); }
 
 /// All blocks are resident: the launch is cooperative.
-__device__ inline void meet(Handle core, int first, int count) noexcept {
+__device__ inline void meet(Handle core, int first, int count, const char*) noexcept {
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0 && count > 1) {
@@ -205,6 +215,9 @@ __device__ inline void meet(Handle core, int first, int count) noexcept {
   }
   __syncthreads();
 }
+
+__device__ inline void enter(Handle, std::uint64_t*, const char*) noexcept {}
+__device__ inline void leave(Handle, std::uint64_t*) noexcept {}
 
 __device__ inline char* sync_words(Handle core, int pe) noexcept { return core->sync[pe]; }
 
