@@ -82,6 +82,8 @@ Job::Job(JobSetup setup)
       thread_level_(setup.thread_level) {
   domain_.me = bootstrap_->rank();
   domain_.n_pes = bootstrap_->size();
+  domain_.segments = &segments_;
+  domain_.fatal = this;
 }
 
 Greetings Job::share_memory(bool static_data) {
@@ -217,8 +219,6 @@ void Job::build_communication(const Greetings& greetings) {
   const int spins = options_.spin >= 0 ? static_cast<int>(options_.spin)
                     : oversubscribed   ? tuned::kOversubscribedSpins
                                        : tuned::kSpins;
-  domain_.segments = &segments_;
-  domain_.fatal = this;
   const auto counter_start = static_cast<std::uint64_t>(options_.counter_start);
   Control& own = domain_.controls[static_cast<std::size_t>(domain_.me)];
   own.doorbell().word.store(static_cast<std::uint32_t>(counter_start), std::memory_order_relaxed);
