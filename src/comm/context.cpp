@@ -199,13 +199,19 @@ void Context::check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t 
 void Context::put_strided(void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t block,
                           std::size_t blocks, std::size_t width, int pe, const char* call) const noexcept {
   const bool some = block != 0 && blocks != 0;
-  if (some) check_strides(dst, sst, block, blocks, call);
+  const auto w = static_cast<std::ptrdiff_t>(width);
+  if (some) {
+    check_strides(dst, sst, block, blocks, call);
+    if (domain_->observer != nullptr)
+      if (char* const there = quick_strided(dest, span_of(dst, block, blocks, width), source,
+                                            span_of(sst, block, blocks, width), pe))
+        return copy_strided(there, static_cast<const char*>(source), dst * w, sst * w, block * width, blocks);
+  }
   const Observed observed(domain_->observer, [&] {
     return strided_call(call_of(call, CallKind::put, pe, dest, source, 0), dst, sst, block, blocks, width);
   });
   char* to = at(dest, span_of(dst, block, blocks, width), pe, call);
   if (!some) return;
-  const auto w = static_cast<std::ptrdiff_t>(width);
   if (to == nullptr) {
     const char* from = static_cast<const char*>(source);
     Far place = far(dest, pe);
@@ -225,13 +231,21 @@ void Context::put_strided(void* dest, const void* source, std::ptrdiff_t dst, st
 void Context::get_strided(void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t block,
                           std::size_t blocks, std::size_t width, int pe, const char* call) const noexcept {
   const bool some = block != 0 && blocks != 0;
-  if (some) check_strides(dst, sst, block, blocks, call);
+  const auto w = static_cast<std::ptrdiff_t>(width);
+  if (some) {
+    check_strides(dst, sst, block, blocks, call);
+    if (domain_->observer != nullptr)
+      if (const char* const there = quick_strided(source, span_of(sst, block, blocks, width), dest,
+                                                  span_of(dst, block, blocks, width), pe)) {
+        copy_strided(static_cast<char*>(dest), there, dst * w, sst * w, block * width, blocks);
+        return order_after_reads();
+      }
+  }
   const Observed observed(domain_->observer, [&] {
     return strided_call(call_of(call, CallKind::get, pe, source, dest, 0), sst, dst, block, blocks, width);
   });
   const char* from = at(source, span_of(sst, block, blocks, width), pe, call);
   if (!some) return;
-  const auto w = static_cast<std::ptrdiff_t>(width);
   if (from == nullptr) {
     char* to = static_cast<char*>(dest);
     Far place = far(source, pe);

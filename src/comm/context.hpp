@@ -124,6 +124,13 @@ class Context final {
     const Shortcut* const mine = own_shortcut(pe);
     return mine == nullptr ? nullptr : mine->pass_at_once(remote, local, bytes, world_pe(pe));
   }
+  /// The same for a strided call.
+  char* quick_strided(const void* remote, std::size_t remote_bytes, const void* local, std::size_t local_bytes,
+                      int pe) const noexcept {
+    const Shortcut* const mine = own_shortcut(pe);
+    return mine == nullptr ? nullptr
+                           : mine->pass_spans_at_once(remote, remote_bytes, local, local_bytes, world_pe(pe));
+  }
   /// The same in all cases; the call lasts as long as what is given back. @param local  its other side
   [[gnu::always_inline]] Passing passing(const void* remote, const void* local, std::size_t bytes, int pe,
                                          const char* call) const noexcept {

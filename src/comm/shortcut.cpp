@@ -6,14 +6,15 @@ namespace shoal {
 thread_local constinit Shortcuts::Mine Shortcuts::mine_ __attribute__((tls_model("initial-exec")));
 
 void Shortcut::remember(const Call& call) noexcept {
-  if (call.bytes == 0 || call.block != 0) return;
+  if (call.bytes == 0) return;
   const std::uint64_t version = segments_.version();  // before the look: a change meanwhile makes what is found old
   if (version != version_) {
     remote_.sets = local_.sets = {};
     version_ = version;
   }
-  if (call.remote != nullptr) remember_in(remote_, call.remote, call.bytes);
-  if (watching_.checks && call.local != nullptr) remember_in(local_, call.local, call.bytes);
+  const std::size_t bytes = call.block != 0 ? call.block : call.bytes;  // of a strided call its first block leads to all
+  if (call.remote != nullptr) remember_in(remote_, call.remote, bytes);
+  if (watching_.checks && call.local != nullptr) remember_in(local_, call.local, bytes);
 }
 
 const Shortcut::Good* Shortcut::search(Table& table, std::uintptr_t where, std::size_t bytes) noexcept {

@@ -104,12 +104,17 @@ class Shortcut final {
   /// call before; that is most calls, and this makes none itself. Null: try pass().
   [[gnu::always_inline]] char* pass_at_once(const void* remote, const void* local, std::size_t bytes,
                                             int world_pe) const noexcept {
-    if (!only_checks_ || version_ != segments_.version() || !remote_.last->covers(address(remote), bytes))
+    return pass_spans_at_once(remote, bytes, local, bytes, world_pe);
+  }
+  /// The same for a strided call, whose sides span different numbers of bytes.
+  [[gnu::always_inline]] char* pass_spans_at_once(const void* remote, std::size_t remote_bytes, const void* local,
+                                                  std::size_t local_bytes, int world_pe) const noexcept {
+    if (!only_checks_ || version_ != segments_.version() || !remote_.last->covers(address(remote), remote_bytes))
       return nullptr;
     char* const base = remote_.last->peers[world_pe];
     if (base == nullptr) return nullptr;
-    if (local != nullptr &&
-        (!local_.last->covers(address(local), bytes) || meets_itself(remote, local, bytes, world_pe)))
+    if (local != nullptr && (!local_.last->covers(address(local), local_bytes) ||
+                             meets_itself(remote, remote_bytes, local, local_bytes, world_pe)))
       return nullptr;
     return base + (address(remote) - remote_.last->base);
   }
@@ -160,12 +165,15 @@ class Shortcut final {
     char* const base = there->peers[world_pe];
     if (base == nullptr) return nullptr;
     if (watching_.checks && local != nullptr) {
-      if (find(local_, local, bytes) == nullptr || meets_itself(remote, local, bytes, world_pe)) return nullptr;
+      if (find(local_, local, bytes) == nullptr || meets_itself(remote, bytes, local, bytes, world_pe))
+        return nullptr;
     }
     return base + (address(remote) - there->base);
   }
-  bool meets_itself(const void* remote, const void* local, std::size_t bytes, int world_pe) const noexcept {
-    return world_pe == me_ && (address(local) - address(remote) < bytes || address(remote) - address(local) < bytes);
+  bool meets_itself(const void* remote, std::size_t remote_bytes, const void* local, std::size_t local_bytes,
+                    int world_pe) const noexcept {
+    return world_pe == me_ &&
+           (address(local) - address(remote) < remote_bytes || address(remote) - address(local) < local_bytes);
   }
   /// A range that may be used, all of it.
   struct Good {
