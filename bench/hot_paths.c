@@ -32,6 +32,7 @@ static void do_heap_p(void) { shmem_uint64_p(heap, 1, 0); }
 static void do_heap_g(void) { sink += shmem_uint64_g(heap, 0); }
 static void do_heap_put8(void) { shmem_putmem(heap, &sink, 8, 0); }
 static void do_heap_get8(void) { shmem_getmem(&sink, heap, 8, 0); }
+static void do_heap_iput(void) { shmem_uint64_iput(heap, words, 2, 2, 4, 0); }
 static void do_heap_fetch_add(void) { sink += shmem_uint64_atomic_fetch_add(heap, 1, 0); }
 static void do_heap_signal(void) { shmem_signal_set(heap, 1, 0); }
 static void do_heap_wait(void) { shmem_uint64_wait_until(heap, SHMEM_CMP_GE, 0); }
@@ -42,7 +43,7 @@ static const struct {
 } operations[] = {
     {"p", do_heap_p},           {"g", do_heap_g},         {"put8", do_heap_put8},
     {"get8", do_heap_get8},     {"put4k", do_put4k},      {"quiet", do_quiet},
-    {"fetch_add", do_heap_fetch_add}, {"signal", do_heap_signal}, {"wait", do_heap_wait},
+    {"iput", do_heap_iput},     {"fetch_add", do_heap_fetch_add}, {"signal", do_heap_signal}, {"wait", do_heap_wait},
     {"barrier", do_barrier},    {"static_p", do_p},       {"static_g", do_g},
     {"static_put8", do_put8},   {"static_get8", do_get8}, {"static_fetch_add", do_fetch_add},
     {"static_compare_swap", do_compare_swap}, {"static_signal", do_signal}, {"static_wait", do_wait},

@@ -17,14 +17,14 @@ ONCE, MORE = 1000, 11000
 
 # Instructions a call, the caller's loop and its indirect call included.
 BOUNDS = {
-    "p": 50, "g": 50, "put8": 90, "get8": 90, "put4k": 1800, "quiet": 50, "fetch_add": 80, "signal": 110, "wait": 300,
+    "p": 50, "g": 50, "put8": 90, "get8": 90, "put4k": 1800, "iput": 400, "quiet": 50, "fetch_add": 80, "signal": 110, "wait": 300,
     "barrier": 150, "static_p": 280, "static_fetch_add": 330,
 }
 
 
 # The same where calls are watched: most go by a shortcut.
 WATCHED = {
-    "SHOAL_CHECK": {"p": 160, "put8": 240, "fetch_add": 240},
+    "SHOAL_CHECK": {"p": 160, "put8": 240, "iput": 500, "fetch_add": 240},
     "SHOAL_PROFILE": {"p": 320, "put4k": 1400},
 }
 
