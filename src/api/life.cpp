@@ -36,7 +36,9 @@ class NoJob final : public Fatal {
 /// Says in `acts` that this thread is in init or finalize.
 class Acting final {
  public:
-  explicit Acting(std::atomic<pid_t>& acts) noexcept : acts_(acts) { acts_.store(::gettid(), std::memory_order_relaxed); }
+  explicit Acting(std::atomic<pid_t>& acts) noexcept : acts_(acts) {
+    acts_.store(::gettid(), std::memory_order_relaxed);
+  }
   ~Acting() { acts_.store(0, std::memory_order_relaxed); }
   Acting(const Acting&) = delete;
   Acting& operator=(const Acting&) = delete;

@@ -59,6 +59,11 @@ SHOAL_KERNEL void faulty(DeviceView view, Case wanted, Memories m) {
   if (is("team_destroyed")) aclshmemx_gm2gm_put(m.destroyed, m.device, m.stack, 8, 0);
   if (is("event_null")) aclshmemx_gm2gm_get(m.stack, m.device, 8, 0, core.scratch<long>(8), 64, Engine::mte, nullptr);
   if (is("overrun_scratch")) core.put(m.device, core.scratch<long>(8), 1 << 16, 0);
+  if (is("overrun_scratch_later")) {
+    long mine = 0;  // between the same segments, perhaps
+    core.put(m.device, &mine, 1, 0);
+    core.put(m.device, core.scratch<long>(8), 1 << 16, 0);
+  }
   if (is("misaligned")) core.add(reinterpret_cast<long*>(reinterpret_cast<char*>(m.device) + 4), 1L, 0);
   if (is("misaligned_wait")) core.wait_until(reinterpret_cast<int*>(reinterpret_cast<char*>(m.device) + 2), device::Cmp::eq, 1);
   if (is("wait_private")) core.wait_until(m.stack, device::Cmp::eq, 1L);

@@ -38,6 +38,7 @@ CASES = {
     "team_destroyed": r"aclshmemx_gm2gm_put: team: 0x[0-9a-f]+ is not valid: null, destroyed already",
     "event_null": r"aclshmemx_gm2gm_get: event: it is null",
     "overrun_scratch": r"put: source: 524288 bytes from 0x[0-9a-f]+ run past the end.*scratch",
+    "overrun_scratch_later": r"put: source: 524288 bytes from 0x[0-9a-f]+ run past the end.*scratch",
     "misaligned": r"add: word: 0x[0-9a-f]+4 is misaligned: it must be a multiple of 8",
     "misaligned_wait": r"wait_until: word: 0x[0-9a-f]+2 is misaligned: it must be a multiple of 4",
     "wait_private": r"wait_until: word: 0x[0-9a-f]+ \(8 bytes\) is not symmetric",

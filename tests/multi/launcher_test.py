@@ -447,19 +447,37 @@ class Signals(LauncherTest):
         process.send_signal(signal.SIGTERM)
         run = self.finish(process)
         self.assertEqual(run.status, 143, run)
-        self.assertLess(run.seconds, PROMPT)
+        self.assertLess(run.seconds, 5 + PROMPT)
 
     def test_output_lost_to_an_interrupt_is_told(self):
         process = self.start("--verbose", "--tag-output", "-n", "1", "seq", "30000")  # more than a pipe holds, and nobody reads
-        while b"exited with status 0" not in process.stderr.readline():
-            pass
-        deadline = time.monotonic() + LIMIT
-        while process.poll() is None and time.monotonic() < deadline:
+        line = b"so far nothing"
+        while line and b"exited with status 0" not in line:
+            line = process.stderr.readline()
+        self.assertTrue(line, "the PE's end was not told")
+
+        def interrupted():  # the first may come too soon: while the end of the PE is looked at
             process.send_signal(signal.SIGTERM)
-            time.sleep(0.15)  # two within 100 ms are one
+            return process.poll() is not None
+
+        self.assertTrue(eventually(interrupted))
         run = self.finish(process)
         self.assertEqual(run.status, 143, run.err)
         self.assertIn("signal 15 (Terminated): what the PEs wrote and nobody has read yet is lost", run.err)
+
+    def test_an_interrupt_ends_a_job_whose_output_and_errors_nobody_reads(self):
+        process = subprocess.Popen([SHOALRUN, "--tag-output", "-n", "1", "seq", "30000"], env=self.environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(process.stdout.read(5), b"[0] 1")
+
+        def interrupted():
+            process.send_signal(signal.SIGTERM)
+            return process.poll() is not None
+
+        ended = eventually(interrupted)
+        process.kill()
+        process.communicate()
+        self.assertTrue(ended)
 
     def test_usr1_prints_what_every_pe_does_and_the_job_goes_on(self):
         process = self.start_and_await(3, "hello", "say:ready", "1:wait", "barrier")

@@ -112,6 +112,7 @@ void await_bare(std::atomic<std::uint32_t>& word, std::uint64_t value) {
 }
 
 TEST(Wait, NoWakeUpIsLostInManyHandovers) {
+  for (auto& word : bare) word = 0;
   run_job(2, {"SHOAL_SPIN=0"}, [](Job& job) {
     std::uint64_t* word = allocate<std::uint64_t>(job, 1);
     *word = 0;

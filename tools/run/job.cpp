@@ -400,8 +400,9 @@ void Job::finish_output() {
       while (::read(signal_fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
         const int signal = static_cast<int>(info.ssi_signo);
         if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP && signal != SIGQUIT) continue;
-        say(signal_text(signal) + ": what the PEs wrote and nobody has read yet is lost");
         if (status_ == 0) status_ = 128 + signal;
+        pollfd room{STDERR_FILENO, POLLOUT, 0};  // it may be the very pipe that nobody reads
+        if (::poll(&room, 1, 0) > 0) say(signal_text(signal) + ": what the PEs wrote and nobody has read yet is lost");
         return;
       }
       if (wait[2].revents != 0) return;

@@ -320,6 +320,8 @@ void Job::judge_leftovers() {
   const std::uint64_t now = now_ns();
   if (quiet_ns_ == 0) quiet_ns_ = now;
   if (!children_left_ || now < quiet_ns_ + kLeftoverNs) return;
+  // A PE that is not seen, in another pid namespace, has the time that an interrupt leaves it.
+  if (any_joined() && now < interrupted_ns_ + kInterruptGraceNs) return;
   if (!leftovers_named_ && status_ == 0 && interrupted_by_ == 0) {
     std::string names, programs;
     for (const pid_t pid : children()) {

@@ -90,8 +90,14 @@ inline bool in_scratch(Handle core, const void* address, std::size_t bytes) noex
   if (bytes == 0) return;
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   if (!in_scratch(core, address, 1)) {
-    core->local = core->runtime->around(at);
-    if (core->local.peers == nullptr || holds(core->local, at, bytes)) return;
+    SegmentView& found = core->local = core->runtime->around(at);
+    if (found.peers != nullptr && !holds(found, at, bytes)) fail(core, call, argument, Fault::overrun, address, bytes, core->me);
+    // Between two segments lies the core's scratch, perhaps: what is remembered ends or begins there.
+    const auto scratch = reinterpret_cast<std::uintptr_t>(core->scratch), scratch_end = scratch + core->scratch_bytes;
+    if (scratch - found.base < found.bytes)
+      found = at < scratch ? SegmentView{found.base, scratch - found.base, nullptr}
+                           : SegmentView{scratch_end, found.base + found.bytes - scratch_end, nullptr};
+    return;
   }
   fail(core, call, argument, Fault::overrun, address, bytes, core->me);
 }
@@ -262,11 +268,10 @@ inline void meet(Handle core, int first, int count, const char* call) noexcept {
   wait(core, {call, &here.epoch, epoch, nullptr, false, cores}, [&] { return here.epoch.load(std::memory_order_acquire) != epoch; });
 }
 
-/// No locked instruction: two launches that come at the very same time may pass, but not meet after meeting.
 inline void enter(Handle core, std::uint64_t* owner, const char* call) noexcept {
-  if (const std::uint64_t other = __atomic_load_n(owner, __ATOMIC_RELAXED)) [[unlikely]]
+  const std::uint64_t other = __atomic_exchange_n(owner, std::uint64_t{reinterpret_cast<std::uintptr_t>(core->launch)}, __ATOMIC_ACQUIRE);
+  if (other != 0) [[unlikely]]
     fail(core, call, "team", Fault::busy, reinterpret_cast<const void*>(static_cast<std::uintptr_t>(other)));
-  __atomic_store_n(owner, std::uint64_t{reinterpret_cast<std::uintptr_t>(core->launch)}, __ATOMIC_RELAXED);
 }
 inline void leave(Handle, std::uint64_t* owner) noexcept { __atomic_store_n(owner, std::uint64_t{0}, __ATOMIC_RELEASE); }
 
