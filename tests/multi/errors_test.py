@@ -101,7 +101,7 @@ EARLY = {
     "early_query_thread": "shmem_query_thread",
 }
 BAD_OPTIONS = [
-    ("SHMEM_SYMMETRIC_SIZE", value) for value in ("20Mabc", "abc", "-5", "0", "1.5.2g", "12q", "0x100", "1e3", "nan", "99999999999t", "1 g")
+    ("SHMEM_SYMMETRIC_SIZE", value) for value in ("20Mabc", "abc", "-5", "1.5.2g", "12q", "0x100", "1e3", "nan", "99999999999t", "1 g")
 ] + [
     ("SMA_SYMMETRIC_SIZE", "3mb"),
     ("SHOAL_SPIN", "12x"),
