@@ -123,7 +123,7 @@ BAD_OPTIONS = [
     ("SHOAL_FAKE_NODES", "99999999999"),
     ("SHOAL_FAKE_NODES", "0,1"),
 ]
-GOOD_OPTIONS = [("SHMEM_SYMMETRIC_SIZE", value) for value in ("64m", "0.25G", "67108864", "65536k", ".5g", "0.001t")] + [
+GOOD_OPTIONS = [("SHMEM_SYMMETRIC_SIZE", value) for value in ("64m", "0.25G", "67108864", "65536k", ".5g", "0.001t", "0")] + [
     ("SMA_SYMMETRIC_SIZE", "32M"),
     ("SHOAL_SPIN", "0"),
     ("SHOAL_SPIN", "100"),
