@@ -52,6 +52,13 @@ UniqueFd open_null() {
   return null;
 }
 
+/// For an interrupted job: standard error may be the very pipe that nobody reads, and writing would wait for ever.
+void say_if_read(const std::string& text) {
+  constexpr int kToReadMs = 200;
+  pollfd room{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&room, 1, kToReadMs) > 0) say(text);
+}
+
 }  // namespace
 
 Job::Job(const Settings& settings, const std::string& program, int guard_fd, Federation* others)
@@ -83,7 +90,7 @@ int Job::run() {
   finish_output();
   judge_output();
   join_trace();
-  if (interrupted_by_ != 0 && status_ != 0) say("the job was ended by " + signal_text(interrupted_by_));
+  if (interrupted_by_ != 0 && status_ != 0) say_if_read("the job was ended by " + signal_text(interrupted_by_));
   if (settings_.verbose) say(strf("the job ended with status %d", status_));
   return status_ & 0xff;
 }
@@ -401,8 +408,7 @@ void Job::finish_output() {
         const int signal = static_cast<int>(info.ssi_signo);
         if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP && signal != SIGQUIT) continue;
         if (status_ == 0) status_ = 128 + signal;
-        pollfd room{STDERR_FILENO, POLLOUT, 0};  // it may be the very pipe that nobody reads
-        if (::poll(&room, 1, 0) > 0) say(signal_text(signal) + ": what the PEs wrote and nobody has read yet is lost");
+        say_if_read(signal_text(signal) + ": what the PEs wrote and nobody has read yet is lost");
         return;
       }
       if (wait[2].revents != 0) return;
