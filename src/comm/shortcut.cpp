@@ -12,7 +12,7 @@ void Shortcut::remember(const Call& call) noexcept {
     remote_.sets = local_.sets = {};
     version_ = version;
   }
-  const std::size_t bytes = call.block != 0 ? call.block : call.bytes;  // of a strided call its first block leads to all
+  const std::size_t bytes = call.block != 0 ? call.block : call.bytes;  // a strided call's first block leads to all
   if (call.remote != nullptr) remember_in(remote_, call.remote, bytes);
   if (watching_.checks && call.local != nullptr) remember_in(local_, call.local, bytes);
 }

@@ -83,7 +83,8 @@ void Waiter::unpublish(const Saved& saved) noexcept {
   counters.waited_ns.store(counters.waited_ns.load(std::memory_order_relaxed) + now_ns() - saved.began_ns,
                            std::memory_order_relaxed);
   // Unless the program ends meanwhile, in another thread.
-  if (StatusWriter(status_).now().phase == Phase::waiting) StatusWriter(status_).set(saved.phase, saved.call, saved.text);
+  StatusWriter writer(status_);
+  if (writer.now().phase == Phase::waiting) writer.set(saved.phase, saved.call, saved.text);
   publishing_.clear(std::memory_order_release);
 }
 

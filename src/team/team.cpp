@@ -118,8 +118,8 @@ std::unique_ptr<Team> Team::split_strided(int start, int stride, int size, int n
 
 bool Team::agree_on_slot(bool takes, std::size_t& slot, const char* call) {
   // Every member of the new team shows which slots it has free; the first that all have free, from a start of this
-  // team's own, is the one. Another thread of a member may take it meanwhile, for a split of another team: then all of these try again
-  // elsewhere.
+  // team's own, is the one. Another thread of a member may take it meanwhile, for a split of another team: then all of
+  // these try again elsewhere.
   constexpr std::size_t kStep = 61;  // prime to kTeamSlots: the starts of two teams part after a collision
   for (std::size_t attempt = 0; attempt < 2 * kTeamSlots; ++attempt) {
     SlotSet common = takes ? space_.slots.free() : SlotSet().set();
