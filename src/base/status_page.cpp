@@ -40,13 +40,7 @@ StatusFields load_fields(const StatusFields& from) noexcept {
 
 }  // namespace
 
-void StatusWriter::set(Phase phase, const char* call, const char* detail) noexcept {
-  WaitText text;
-  copy_text(text.detail, detail);
-  set(phase, call, text);
-}
-
-void StatusWriter::set(Phase phase, const char* call, const WaitText& text) noexcept {
+StatusFields status_fields(Phase phase, const char* call, const WaitText& text) noexcept {
   StatusFields fields{};
   fields.since_ns = now_ns();
   fields.phase = phase;
@@ -55,6 +49,10 @@ void StatusWriter::set(Phase phase, const char* call, const WaitText& text) noex
   std::memcpy(fields.detail, text.detail, sizeof fields.detail);
   fields.wait = text.wait;
   fields.members = text.members;
+  return fields;
+}
+
+std::uint32_t StatusWriter::begin() noexcept {
   // One that stays odd is this thread's own: a signal handler has come in between.
   std::uint32_t sequence = record_->sequence.load(std::memory_order_relaxed) & ~1u;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -62,12 +60,22 @@ void StatusWriter::set(Phase phase, const char* call, const WaitText& text) noex
     sequence &= ~1u;
     if (attempt >= kSpins) ::sched_yield();
   }
+  return sequence;
+}
+
+void StatusWriter::end(std::uint32_t sequence, const StatusFields& fields) noexcept {
   release_fence();  // the odd value before the fields
   store_fields(record_->fields, fields);
   record_->sequence.store(sequence + 2, std::memory_order_release);
 }
 
-StatusFields StatusWriter::now() const noexcept { return load_fields(record_->fields); }
+StatusFields StatusWriter::load() const noexcept { return load_fields(record_->fields); }
+
+void StatusWriter::set(Phase phase, const char* call, const char* detail) noexcept {
+  WaitText text;
+  copy_text(text.detail, detail);
+  end(begin(), status_fields(phase, call, text));
+}
 
 void expect_here(StatusRecord& record, int pid) noexcept {
   int none = 0;

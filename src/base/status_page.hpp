@@ -18,8 +18,6 @@
 //      256    48    wait       what the call waits for, for those who look for the reason (Wait)
 //      304   128    members    bit i: world PE i is one of those who meet
 //      432    80  counters     each by itself, not under the sequence (Counters)
-//      512   256  collective   NUL-terminated: the call that did not agree with others', in check mode; not under the
-//                              sequence
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -42,7 +40,7 @@ struct Wait {
   std::uint64_t group = 0;    ///< meeting: which team or active set; with the members it is unique at any time
   std::uint64_t meeting = 0;  ///< meeting: its number in this team
   std::uint64_t address = 0;  ///< value, lock, semaphore: of the (first) word, in the waiting PE
-  std::uint64_t offset = 0;   ///< lock: the same on all PEs
+  std::uint64_t offset = 0;   ///< lock, meeting of an active set: where its words are, the same on all PEs
   std::uint32_t width = 0;    ///< value: bytes of the word, if it is one alone; its value now is then Counters::seen
   std::uint32_t is_signed = 0;
 };
@@ -89,9 +87,8 @@ struct alignas(64) StatusRecord {
   std::atomic<std::uint32_t> sequence;
   StatusFields fields;
   Counters counters;
-  char collective[256];
 };
-static_assert(sizeof(StatusRecord) == 768 && offsetof(StatusRecord, counters) == 432);
+static_assert(sizeof(StatusRecord) == 512 && offsetof(StatusRecord, counters) == 432);
 
 /// What a wait says about itself when it is published.
 struct WaitText {
@@ -100,17 +97,31 @@ struct WaitText {
   Members members;
 };
 
+/// What this process says from now on. `call` is cut to fit.
+StatusFields status_fields(Phase phase, const char* call, const WaitText& text) noexcept;
+
 /// Writes one record, its own PE's. Thread safe; a PE without a launcher writes into memory of its own.
 class StatusWriter final {
  public:
   explicit StatusWriter(StatusRecord* record) : record_(record) {}
   /// `call` and `detail` are cut to fit.
   void set(Phase phase, const char* call, const char* detail) noexcept;
-  void set(Phase phase, const char* call, const WaitText& text) noexcept;
-  /// What the record says, which another thread may be changing.
-  StatusFields now() const noexcept;
+  /// Writes `fields` if `fits(now)` for what the record says now, in one step; keeps that in `*before`, unless null.
+  template <class Fits>
+  bool replace_if(Fits&& fits, const StatusFields& fields, StatusFields* before) noexcept {
+    const std::uint32_t sequence = begin();
+    const StatusFields now = load();
+    const bool changes = fits(now);
+    if (changes && before != nullptr) *before = now;
+    end(sequence, changes ? fields : now);
+    return changes;
+  }
 
  private:
+  /// Makes the sequence odd. @return what it was
+  std::uint32_t begin() noexcept;
+  StatusFields load() const noexcept;
+  void end(std::uint32_t sequence, const StatusFields& fields) noexcept;
   StatusRecord* record_;
 };
 

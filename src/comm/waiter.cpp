@@ -55,36 +55,32 @@ void WaitSite::describe_by_format(const WaitSite& site, WaitText& text) noexcept
 #pragma GCC diagnostic pop
 }
 
-bool Waiter::publish(const WaitSite& site, Saved& saved) noexcept {
+bool Waiter::publish(const WaitSite& site, Published& published) noexcept {
   if (status_ == nullptr || publishing_.test_and_set(std::memory_order_acquire)) return false;
-  const StatusFields before = StatusWriter(status_).now();
-  if (before.phase == Phase::leaving && std::strncmp(site.call, "shmem_finalize", 14) != 0) {
-    // A thread that ends the program is the news, not what another one waits for.
+  WaitText text;
+  site.describe(site, text);
+  published.wait = status_fields(Phase::waiting, site.call, text);
+  // A thread that ends the program is the news, not what another one waits for.
+  const bool finalizes = std::strncmp(site.call, "shmem_finalize", 14) == 0;
+  const auto no_news = [&](const StatusFields& said) { return said.phase != Phase::leaving || finalizes; };
+  if (!StatusWriter(status_).replace_if(no_news, published.wait, &published.before)) {
     publishing_.clear(std::memory_order_release);
     return false;
   }
-  saved.phase = before.phase;
-  saved.began_ns = now_ns();
-  std::memcpy(saved.call, before.call, sizeof saved.call);
-  std::memcpy(saved.text.detail, before.detail, sizeof saved.text.detail);
-  saved.text.wait = before.wait;
-  saved.text.members = before.members;
-  WaitText text;
-  site.describe(site, text);
-  StatusWriter(status_).set(Phase::waiting, site.call, text);
-  saved.shown = text.wait;
-  show_progress(saved.shown);
+  show_progress(published.wait.wait);
   return true;
 }
 
-void Waiter::unpublish(const Saved& saved) noexcept {
+void Waiter::unpublish(Published& published) noexcept {
+  const std::uint64_t now = now_ns();
   Counters& counters = status_->counters;  // written by this thread alone, until the flag is cleared
   counters.waits.store(counters.waits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  counters.waited_ns.store(counters.waited_ns.load(std::memory_order_relaxed) + now_ns() - saved.began_ns,
+  counters.waited_ns.store(counters.waited_ns.load(std::memory_order_relaxed) + now - published.wait.since_ns,
                            std::memory_order_relaxed);
+  published.before.since_ns = now;
   // Unless the program ends meanwhile, in another thread.
-  StatusWriter writer(status_);
-  if (writer.now().phase == Phase::waiting) writer.set(saved.phase, saved.call, saved.text);
+  StatusWriter(status_).replace_if([](const StatusFields& said) { return said.phase == Phase::waiting; },
+                                   published.before, nullptr);
   publishing_.clear(std::memory_order_release);
 }
 
@@ -123,15 +119,15 @@ void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bo
     transport_->progress();
     transport_->rest();
   }
-  Saved before_wait;
+  Published published;
   bool publishes = false;
   std::uint64_t bound_ns = kFirstSleepNs;
   int futile = 0;
   unsigned sleeps = 0;
   for (;;) {
-    if (publishes) show_progress(before_wait.shown);
+    if (publishes) show_progress(published.wait.wait);
     if (observer_ != nullptr && ++sleeps % kToldEvery == 0) observer_->waiting(site.call);
-    publishes = publishes || publish(site, before_wait);  // another thread may have been first, and done since
+    publishes = publishes || publish(site, published);  // another thread may have been first, and done since
     const std::uint32_t before = doorbell.word.load(std::memory_order_relaxed);
     if (sleep(doorbell, bell, bell == Bell::sync || futile < kFutileRings, bound_ns, done, argument)) break;
     if (done(argument)) break;
@@ -142,7 +138,7 @@ void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bo
       ++futile;
     bound_ns = std::min(bound_ns * 2, kLongestSleepNs);
   }
-  if (publishes) unpublish(before_wait);
+  if (publishes) unpublish(published);
 }
 
 }  // namespace shoal

@@ -101,13 +101,9 @@ class Waiter final {
   static constexpr int kYieldingSpins = 100;
 
  private:
-  /// What the record said before a wait, to be put back after it; and what it says now.
-  struct Saved {
-    Phase phase = Phase::running;
-    std::uint64_t began_ns = 0;  // this wait
-    char call[sizeof StatusFields::call] = {};
-    WaitText text;
-    Wait shown;  // this wait's
+  /// What the record says of a wait, and what it said before, to be put back.
+  struct Published {
+    StatusFields before, wait;
   };
   void test_failed_slowly() noexcept;
   template <class Done>
@@ -116,8 +112,8 @@ class Waiter final {
         doorbell, bell, site, [](void* d) { return (*static_cast<std::remove_reference_t<Done>*>(d))(); }, &done);
   }
   /// @return false when there is nowhere to publish, or another thread does
-  bool publish(const WaitSite& site, Saved& saved) noexcept;
-  void unpublish(const Saved& saved) noexcept;
+  bool publish(const WaitSite& site, Published& published) noexcept;
+  void unpublish(Published& published) noexcept;
   /// Shows that this PE looks, and what the word that is waited for holds now.
   void show_progress(const Wait& wait) noexcept;
   void wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*), void* argument) noexcept;
