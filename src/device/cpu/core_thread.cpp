@@ -141,7 +141,7 @@ void CpuCore::run(RunningLaunch& running, int index) noexcept {
   } catch (...) {
     runtime_.kernel_failed(state_, "exception", "the kernel threw something that is no std::exception");
   }
-  running.shared.ended.fetch_or(std::uint64_t{1} << index, std::memory_order_release);  // partner: check_hope()
+  running.shared.ended.fetch_or(std::uint64_t{1} << index, std::memory_order_release);  // partner: end_hopeless()
   if (state_.completed.load(std::memory_order_acquire) != state_.submitted)
     state_.runtime->wait(
         state_, {"end of kernel", &state_.completed, static_cast<std::int64_t>(state_.submitted)},

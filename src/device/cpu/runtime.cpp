@@ -129,7 +129,7 @@ int CpuRuntime::deserter(const CoreState& core, const Site& site) const noexcept
   return -1;
 }
 
-void CpuRuntime::check_hope(const CoreState& core, const Site& site, bool long_wait, bool (*done)(void*),
+void CpuRuntime::end_hopeless(const CoreState& core, const Site& site, bool long_wait, bool (*done)(void*),
                             void* argument) const noexcept {
   if (site.cores != 0) {
     const std::uint64_t gone = core.launch->ended.load(std::memory_order_acquire) & site.cores;
@@ -153,7 +153,7 @@ void CpuRuntime::wait(CoreState& core, const Site& site, bool (*done)(void*), vo
   int looks = 0;
   auto over = [&] {
     if (done(argument)) return true;
-    check_hope(core, site, ++looks > 100, done, argument);
+    end_hopeless(core, site, ++looks > 100, done, argument);
     return false;
   };
   const WaitSite told(site.call, names_of(core.launch->kernel, core.launch->entry).format.c_str(),

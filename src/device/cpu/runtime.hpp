@@ -63,7 +63,7 @@ class CpuRuntime final : public device::Runtime {
   /// A member of the site's team that has left the job without the call that this core waits in, or -1.
   int deserter(const device::CoreState& core, const device::Site& site) const noexcept;
   /// Ends the job if the core waits for something that cannot come any more.
-  void check_hope(const device::CoreState& core, const device::Site& site, bool long_wait, bool (*done)(void*),
+  void end_hopeless(const device::CoreState& core, const device::Site& site, bool long_wait, bool (*done)(void*),
                   void* argument) const noexcept;
 
   /// How a kernel is spoken of. Looked up once, then kept.
