@@ -110,4 +110,5 @@ say "Testing"
 folder=build/tests$([ $full = no ] || echo -full)
 python3 scripts/combine_tests.py ${filter:+--filtered} "$folder" "${combined[@]}"
 export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS="suppressions=$root/tests/tsan.supp"
 exec ctest --test-dir "$folder" -j "$jobs" --output-on-failure --no-tests=error --timeout 600
