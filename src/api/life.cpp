@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/brief_lock.hpp"
+#include "base/other_copy.hpp"
 #include "bootstrap/find.hpp"
 
 namespace shoal {
@@ -33,18 +34,28 @@ class NoJob final : public Fatal {
   const char* why_;
 };
 
-/// Says in `acts` that this thread is in init or finalize.
-class Acting final {
+/// A turn at the life of the job, which threads take one by one. What interrupts this thread meanwhile can ask for it.
+class Turn final {
  public:
-  explicit Acting(std::atomic<pid_t>& acts) noexcept : acts_(acts) {
-    acts_.store(::gettid(), std::memory_order_relaxed);
+  explicit Turn(std::mutex& mutex) : lock_(mutex, std::defer_lock) {
+    here_ = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    lock_.lock();
   }
-  ~Acting() { acts_.store(0, std::memory_order_relaxed); }
-  Acting(const Acting&) = delete;
-  Acting& operator=(const Acting&) = delete;
+  ~Turn() {
+    lock_.unlock();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    here_ = false;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  /// Whether this thread has one, or waits for it.
+  static bool here() noexcept { return here_; }
 
  private:
-  std::atomic<pid_t>& acts_;
+  // Mutable, as an exception to the rule: only the thread itself can know it without a moment's gap.
+  static inline constinit thread_local bool here_ = false;
+  std::unique_lock<std::mutex> lock_;
 };
 
 constinit const NoJob kNoJob("called before shmem_init or after shmem_finalize: call shmem_init first");
@@ -80,12 +91,12 @@ Life& Life::instance() {
 }
 
 void Life::set_default(const std::string& name, const std::string& value) {
-  const std::lock_guard guard(mutex_);
+  const Turn turn(mutex_);
   defaults_[name] = value;
 }
 
 void Life::set_for_init(std::map<std::string, std::string> values) {
-  const std::lock_guard guard(mutex_);
+  const Turn turn(mutex_);
   for_init_ = std::move(values);
 }
 
@@ -99,10 +110,14 @@ Options::Environment Life::environment() const {
 }
 
 void Life::start() {
+  if (const std::string other = other_copy(); !other.empty())
+    throw Error(Code::invalid_option, strf("this process has two copies of libshoal, %s and %s: let the program, its libraries "
+                                           "and its Python use one installation (LD_LIBRARY_PATH, rpath)",
+                                           this_copy().c_str(), other.c_str()));
   JobSetup setup;
   setup.options = Options::from(environment());
   Job::check(setup.options);
-  bootstrap_ = find_bootstrap(environment(), start_);
+  bootstrap_ = std::make_unique<Together>(find_bootstrap(environment(), start_));
   ++start_.session;
   setup.bootstrap = bootstrap_.get();
   const int me = bootstrap_->rank();
@@ -112,6 +127,7 @@ void Life::start() {
   setup.static_data = true;
   setup.thread_level = thread_level_;
   job_ = Job::start(std::move(setup));
+  bootstrap_->started();
   pid_ = ::getpid();
   status_->record(me)->counters.threaded.store(thread_level_ == SHMEM_THREAD_MULTIPLE ? 1 : 0,
                                                std::memory_order_relaxed);
@@ -133,8 +149,7 @@ int refused(const char* call, const std::string& what, Code code) noexcept {
 }
 
 std::unique_ptr<Life::Failure> Life::try_init(const char* call, int requested) {
-  const std::lock_guard guard(mutex_);
-  const Acting acting(acts_);
+  const Turn turn(mutex_);
   if (inits_ > 0 && pid_ == ::getpid()) {
     ++inits_;
     return nullptr;
@@ -167,8 +182,9 @@ int Life::init(const char* call, int requested, int* provided) {
   const auto failure = try_init(call, requested);
   set_for_init({});
   if (failure != nullptr) {
-    wait_to_be_ended(failure->code);
+    if (!fail_together(*failure)) wait_to_be_ended(failure->code);
     bootstrap_.reset();
+    status_.reset();
     print_line(launched_as(process_environment), failure->text);
     return static_cast<int>(failure->code);
   }
@@ -178,19 +194,19 @@ int Life::init(const char* call, int requested, int* provided) {
 
 int Life::init_as(const char* call, StartInfo start, int requested, int* provided) {
   {
-    const std::lock_guard guard(mutex_);
+    const Turn turn(mutex_);
     start.session = start_.session;
     start.made = &made_id_;
     start_ = std::move(start);
   }
   const int code = init(call, requested, provided);
-  const std::lock_guard guard(mutex_);
+  const Turn turn(mutex_);
   start_ = {.session = start_.session};
   return code;
 }
 
 UniqueId Life::make_id() {
-  const std::lock_guard guard(mutex_);
+  const Turn turn(mutex_);
   made_id_ = make_unique_id(Options::from(environment()).interface);
   return made_id_.id;
 }
@@ -202,14 +218,29 @@ void Life::init_or_exit(const char* call) {
   const int pe = launched_as(process_environment);
   // Often the same mistake on all PEs: the launcher prints the first line only, and ends the others.
   try {
-    if (bootstrap_ == nullptr && pe >= 0 && process_environment("SHOAL_STORE_FD") != nullptr)
-      bootstrap_ = find_bootstrap(process_environment);
+    join_launched();
     if (bootstrap_ != nullptr) bootstrap_->abort(1, spoken_by(pe, failure->text));
   } catch (const Error&) {
   }
   std::fflush(nullptr);
   print_line(pe, failure->text);
   std::_Exit(1);
+}
+
+void Life::join_launched() {
+  if (bootstrap_ == nullptr && launched_as(process_environment) >= 0 && process_environment("SHOAL_STORE_FD") != nullptr)
+    bootstrap_ = std::make_unique<Together>(find_bootstrap(process_environment));
+}
+
+bool Life::fail_together(const Failure& failure) noexcept {
+  try {
+    if (failure.code != Code::launcher) join_launched();
+    if (bootstrap_ == nullptr || !bootstrap_->fail(failure.text)) return false;
+    if (status_ != nullptr) StatusWriter(status_->record(bootstrap_->rank())).set(Phase::starting, "", "");
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 void Life::wait_to_be_ended(Code code) const {
@@ -251,8 +282,7 @@ void Life::leave(bool program_ends) {
 
 void Life::finalize() {
   if (pid_ != ::getpid()) return;  // before the lock: in a child, a thread that is no more may hold it
-  const std::lock_guard guard(mutex_);
-  const Acting acting(acts_);
+  const Turn turn(mutex_);
   if (inits_ == 1)
     leave(false);
   else if (inits_ > 1)
@@ -261,11 +291,10 @@ void Life::finalize() {
 
 void Life::end_of_program(int status) {
   // A signal handler that ends the program in the middle of init or finalize would wait for the call below it.
-  if (pid_ != ::getpid() || acts_.load(std::memory_order_relaxed) == ::gettid()) return;
+  if (pid_ != ::getpid() || Turn::here()) return;
   if (status == 0) {
     {
-      const std::lock_guard guard(mutex_);
-      const Acting acting(acts_);
+      const Turn turn(mutex_);
       if (inits_ > 0) leave(true);
     }
     // The C library goes on with the handlers that are left, and ends with this status.
@@ -274,7 +303,9 @@ void Life::end_of_program(int status) {
   }
   // A thread that is in init or finalize may wait there for ever: then nobody is told.
   const std::unique_lock lock = lock_briefly(mutex_);
-  if (lock && inits_ > 0) bootstrap_->exiting(status);
+  if (!lock || inits_ == 0) return;
+  job_->ends_early(status);
+  bootstrap_->exiting(status);
 }
 
 }  // namespace shoal

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "bootstrap/find.hpp"
 #include "bootstrap/status_mapping.hpp"
+#include "bootstrap/together.hpp"
 
 namespace shoal {
 
@@ -24,7 +25,7 @@ class Life final {
   static Life& instance();
 
   /// For the form that reports failure to its caller: prints why, and gives back a Code, or 0. Counts calls; the first
-  /// starts the job.
+  /// starts the job. Where it fails on one PE, it fails on all that call this form; then all may try again.
   int init(const char* call, int requested, int* provided);
   /// The same, as the program says: `start` need not outlive the call.
   int init_as(const char* call, StartInfo start, int requested, int* provided);
@@ -53,6 +54,10 @@ class Life final {
   /// The process's environment, before it the defaults that were set.
   Options::Environment environment() const;
   void start();
+  /// Joins the PEs that shoalrun started, unless it is among them, so that it can tell them something.
+  void join_launched();
+  /// Lets a start that failed here fail everywhere. @return whether the others know
+  bool fail_together(const Failure& failure) noexcept;
   void stop(bool program_ends);
   void leave(bool program_ends);
   /// A program that ends by returning 0 from main or by exit(0) leaves in order; with any other status it says so.
@@ -64,7 +69,6 @@ class Life final {
   static void after_fork_in_child();
 
   std::mutex mutex_;
-  std::atomic<pid_t> acts_{0};  // the thread that is in init or finalize, and has the mutex
   std::atomic<int> inits_{0};
   std::atomic<pid_t> pid_{0};  // a forked child is no PE: it must leave the job alone
   int thread_level_ = SHMEM_THREAD_SINGLE;
@@ -73,7 +77,7 @@ class Life final {
   MadeId made_id_;
   bool watches_exit_ = false;
   int end_status_ = 0;  // in place of 0, when a check that only reports has found something
-  std::unique_ptr<Bootstrap> bootstrap_;
+  std::unique_ptr<Together> bootstrap_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<StatusMapping> status_;
 };

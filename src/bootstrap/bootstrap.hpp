@@ -27,6 +27,10 @@ class Gathered final {
   std::string_view text(std::size_t pe) const {
     return {reinterpret_cast<const char*>(parts_[pe].data()), parts_[pe].size()};
   }
+  /// Of each part, which must not be empty.
+  void drop_first() {
+    for (auto& part : parts_) part = part.subspan(1);
+  }
   auto begin() const { return parts_.begin(); }
   auto end() const { return parts_.end(); }
 

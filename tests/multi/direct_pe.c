@@ -4,6 +4,7 @@
  *   direct_pe id PE N FILE          PE N-1 makes the unique id and writes it to FILE; the others wait for that file
  *   direct_pe rdzv PE N WHERE       meets at WHERE
  *   direct_pe acl PE N WHERE        the same by aclshmemx_init_attr, with a heap of 8 MiB, for 3 s; and then again as the environment says
+ *   direct_pe alone PE HOW          fails in init on that PE alone, by an "option" or a "limit"; once more without that
  * Before that: "tls INFO": aclshmemx_set_conf_store_tls(true, INFO, 0).
  * After that: "die PE": that one is killed in the middle; "hang": PE 0 says "ready" and does nothing more, the others wait for
  * it; "flood": PE 0 says "ready" and puts for ever; "exit PE STATUS": shmem_global_exit;
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,6 +75,25 @@ static int carry(const char *path, int maker, shmemx_uniqueid_t *id) {
   return 1;
 }
 
+static int fail_alone(int fails, int by_limit) {
+  struct rlimit was, less;
+  int provided;
+  getrlimit(RLIMIT_FSIZE, &was);
+  less = was;
+  less.rlim_cur = 4096;
+  signal(SIGXFSZ, SIG_IGN);
+  if (fails && by_limit) setrlimit(RLIMIT_FSIZE, &less);
+  if (fails && !by_limit) setenv("SHOAL_SPIN", "often", 1);
+  if (shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) == 0) return 70;
+  setrlimit(RLIMIT_FSIZE, &was);
+  unsetenv("SHOAL_SPIN");
+  if (shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) != 0) return 71;
+  shift();
+  printf("PE %d of %d\n", shmem_my_pe(), shmem_n_pes());
+  shmem_finalize();
+  return 0;
+}
+
 int main(int argc, char **argv) {
   if (argc > 2 && strcmp(argv[1], "tls") == 0) {
     if (aclshmemx_set_conf_store_tls(true, argv[2], 0) != 0) return 66;
@@ -87,6 +108,10 @@ int main(int argc, char **argv) {
       shmem_finalize();
     }
     return 0;
+  }
+  if (argc == 4 && strcmp(argv[1], "alone") == 0) {
+    const char *me = getenv("SHOAL_PE");
+    return fail_alone(me != NULL && strcmp(me, argv[2]) == 0, strcmp(argv[3], "limit") == 0);
   }
   if (argc < 5) return 64;
   if (strcmp(argv[1], "acl") == 0) {

@@ -6,6 +6,7 @@ Needs DIRECT_PE in the environment (direct_pe.c), and CFLAGS_SHOAL and LIBS_SHOA
 """
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -134,6 +135,37 @@ class ByHand(DirectTest):
         for who in range(2):
             runs = self.by_hand(2, "env", "exit", who, 7, SHOAL_RDZV=f"unix:{self.address}.{who}")
             self.assertEqual([(run.status, run.err) for run in runs], [(7, "")] * 2, runs)
+
+
+class FailingAlone(DirectTest):
+    """An init that fails on one PE fails on all, with the reason; then all may try again."""
+
+    def assert_told(self, err, pe, why, n=3):
+        own = re.findall(rf"(?m)^shoal: PE {pe}: shmem_init_thread: (?!PE).*{why}", err)
+        others = re.findall(rf"(?m)^shoal: PE (\d): shmem_init_thread: PE {pe} failed: shmem_init_thread: .*{why}", err)
+        self.assertEqual((len(own), sorted(others)), (1, [str(other) for other in range(n) if other != pe]), err)
+
+    def launched(self, *options, pe, how):
+        run = self.run_job(*options, "-n", "3", PE, "alone", str(pe), how)
+        self.assertEqual((run.status, sorted(run.out.splitlines())), (0, [f"PE {rank} of 3" for rank in range(3)]), run)
+        return run.err
+
+    def test_before_it_joins(self):
+        for pe in (0, 2):
+            self.assert_told(self.launched(pe=pe, how="option"), pe, 'SHOAL_SPIN="often"')
+
+    def test_after_it_joined(self):
+        self.assert_told(self.launched(pe=0, how="limit"), 0, "File too large")
+
+    def test_over_nodes(self):
+        for pe in (0, 1):  # the first of its node makes the memory
+            self.assert_told(self.launched("--fake-nodes", "0,1,1", pe=pe, how="limit"), pe, "File too large")
+
+    def test_by_hand(self):
+        runs = self.by_hand(3, "alone", 0, "limit", SHOAL_RDZV=f"unix:{self.address}")
+        for rank, run in enumerate(runs):
+            self.assertEqual((run.status, run.out), (0, f"PE {rank} of 3\n"), run)
+        self.assert_told("".join(run.err for run in runs), 0, "File too large")
 
 
 class Torch(DirectTest):

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The PE of runtime_test.py. runtime_pe barriers: a few meetings. forgotten: a barrier that PE 0 never
  * enters. second: on every PE a second thread waits for ever, after the first thread has waited. handler: PE 0
- * ends in the middle of finalize, by a signal handler. splits: two threads
+ * ends in the middle of finalize, by a signal handler. two_copies FILE: loads that before init. splits: two threads
  * split two teams again and again and use what they get. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <shmemx.h>
 #include <signal.h>
@@ -58,6 +59,7 @@ static void *split_and_meet(void *argument) {
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
   int provided;
+  if (strcmp(mode, "two_copies") == 0 && dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) == NULL) return 4;
   if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 3;
   if (strcmp(mode, "barriers") == 0) {
     for (int i = 0; i < 100; i++) shmem_barrier_all();

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs whose PEs see different things: processors, options; and what the table says of PEs that wait.
 
-Needs SHOALRUN and RUNTIME_PE in the environment.
+Needs SHOALRUN, RUNTIME_PE and LIBRARY (libshoal.so) in the environment.
 """
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
@@ -32,12 +34,23 @@ class Differences(unittest.TestCase):
 
     def test_options_that_differ_are_named(self):
         for name, value, default in (("SHOAL_BARRIER", "central", "auto"), ("SHMEM_SYMMETRIC_SIZE", "2m", "1073741824"),
-                                     ("SHOAL_DEVICE_HEAP", "1m", "1073741824"), ("SHOAL_TRACE", "/tmp/a, b", "")):
+                                     ("SHOAL_DEVICE_HEAP", "1m", "1073741824"), ("SHOAL_CHAOS", "7", "-1"), ("SHOAL_TRACE", "/tmp/a, b", "")):
             script = f'[ "$SHOAL_PE" = 1 ] && export {name}="{value}"; exec {PE} barriers'
             status, _, err = run("-n", "2", "sh", "-c", script)
             self.assertNotEqual(status, 0)
             given = value.replace("2m", "2097152").replace("1m", "1048576")
             self.assertRegex(err, rf"PE 1 has {name}={given}; PE 0 has {name}={default}: set these to the same everywhere")
+
+    def test_two_copies_in_one_process_are_refused(self):
+        library = os.environ.get("LIBRARY", "libshoal.so")
+        sanitizer = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_odr_violation=0"}
+        self.assertEqual(run("-n", "2", PE, "two_copies", library, **sanitizer), (0, "", ""))  # the same one once more
+        with tempfile.TemporaryDirectory() as folder:
+            copy = os.path.join(folder, "libshoal_of_another.so")
+            shutil.copy(library, copy)
+            status, out, err = run("-n", "2", PE, "two_copies", copy, **sanitizer)
+        self.assertEqual((status, out), (3, ""), err)
+        self.assertRegex(err, rf"(?m)PE \d: shmem_init_thread: this process has two copies of libshoal, \S+ and {copy}: let")
 
     def test_a_bad_option_is_said_once(self):
         for name, value in (("SHOAL_BARRIER", "butterfly"), ("SHOAL_REDUCE", "ring"), ("SHOAL_KERNELS", "mmx"), ("SHOAL_LOG", "loud")):
