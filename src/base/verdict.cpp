@@ -76,7 +76,17 @@ class Inquiry final {
     return in_call(a) && in_call(b) && wait(a).kind == WaitKind::meeting && wait(b).kind == WaitKind::meeting &&
            wait(a).group == wait(b).group && at(a).status.members == at(b).status.members;
   }
-  bool same_meeting(int a, int b) const { return same_group(a, b) && wait(a).meeting == wait(b).meeting; }
+  bool same_meeting(int a, int b) const {
+    return same_group(a, b) && wait(a).meeting == wait(b).meeting && wait(a).offset == wait(b).offset;
+  }
+  /// Whether somebody in the meeting of `pe` may only not have seen yet that it is over: others have gone on then. Of
+  /// those who have gone on from finalize it is known.
+  bool may_be_over(int pe) const {
+    if (in_finalize(pe)) return false;
+    for (int other = 0; other < count(); ++other)
+      if (same_meeting(pe, other) && !waits(other)) return true;
+    return false;
+  }
   /// Whether `other` has been in the meeting of `pe`, and has gone on.
   bool passed(int pe, int other) const {
     if (in_finalize(pe) && (at(other).status.phase == Phase::closing || at(other).status.phase == Phase::left))
@@ -101,7 +111,7 @@ class Inquiry final {
     if (what.kind == WaitKind::pair && exists(what.peer) &&
         !(waits_as(what.peer, WaitKind::pair) && wait(what.peer).peer == pe))
       found.push_back(what.peer);
-    if (what.kind != WaitKind::meeting) return;
+    if (what.kind != WaitKind::meeting || may_be_over(pe)) return;
     for (int other = 0; other < count(); ++other)
       if (at(pe).status.members.has(other) && other != pe && at(other).known && !same_meeting(pe, other) &&
           !passed(pe, other))
@@ -135,7 +145,7 @@ class Inquiry final {
     for (int pe = 0; pe < count(); ++pe) {
       if (!waits_as(pe, WaitKind::meeting) || seen.contains(pe)) continue;
       for (const int other : present(pe)) seen.insert(other);
-      see(pe);
+      if (!may_be_over(pe)) see(pe);
     }
   }
 

@@ -93,6 +93,8 @@ void ActiveSet::describe_meeting(const WaitSite& site, WaitText& text) noexcept 
   const ActiveSet& set = *static_cast<const ActiveSet*>(site.object);
   text.wait.kind = WaitKind::meeting;
   text.wait.group = kTeamSlots;  // beyond every team's
+  const auto where = reinterpret_cast<std::uintptr_t>(set.psync_);
+  if (const Segment* segment = set.world_.domain().segments->find(where, 1)) text.wait.offset = where - segment->base;
   for (int member = 0; member < set.size_; ++member) text.members.add(set.world_pe(member));
   std::snprintf(text.detail, sizeof text.detail, "PE %d of an active set of %d, pSync %p", set.rank_, set.size_,
                 static_cast<void*>(set.psync_));

@@ -102,6 +102,32 @@ TEST(Verdict, WhoHasJustComeIsThere) {
   EXPECT_EQ(all(explain({meeting("shmem_barrier_all", 1, 2), late}, kNow)), "");
 }
 
+TEST(Verdict, WhoIsStoppedInAMeetingMayHaveLetTheOthersGo) {
+  // PE 2 has not seen yet that the barrier is over; PE 1 has, and has gone on to finalize, or to wait for PE 0.
+  PeState stopped = meeting("shmem_barrier_all", 1, 3), left = computing();
+  stopped.stopped = "stopped by signal 19 (Stopped)";
+  left.status.phase = Phase::left;
+  EXPECT_TRUE(find_deadlock({meeting("shmem_barrier_all", 1, 3), left, stopped}, kNow, 1).empty());
+  const std::vector<PeState> pair{meeting("shmem_barrier_all", 1, 3), meeting("shmem_team_sync", 1, 2, 5), stopped};
+  EXPECT_TRUE(find_deadlock(pair, kNow, 1).empty());
+  const std::vector<PeState> next{meeting("shmem_broadcast32", 0, 3, 9), meeting("shmem_broadcast32", 0, 3, 9), [&] {
+                                    PeState state = meeting("shmem_barrier", 0, 3, 9);
+                                    state.stopped = stopped.stopped;
+                                    return state;
+                                  }()};
+  EXPECT_TRUE(find_deadlock(next, kNow, 1).empty());
+}
+
+TEST(Verdict, AnActiveSetOnTwoArraysNeverMeets) {
+  PeState first = meeting("shmem_barrier", 0, 2, 9), second = first;
+  first.status.wait.offset = 64;
+  second.status.wait.offset = 128;
+  EXPECT_EQ(find_deadlock({first, first}, kNow, 1).size(), 0u);
+  const auto found = find_deadlock({first, second}, kNow, 1);
+  ASSERT_EQ(found.size(), 1u) << all(found);
+  EXPECT_EQ(found[0].rfind("PEs 0 and 1 wait for each other", 0), 0u) << found[0];
+}
+
 TEST(Verdict, LeavingByExitAndByFinalizeIsTheSameMeeting) {
   const std::vector<PeState> pes{meeting("shmem_finalize", 1, 3), meeting("shmem_finalize at exit", 1, 3), computing()};
   EXPECT_EQ(all(explain(pes, kNow)), "PE 2 never entered the shmem_finalize that PEs 0 and 1 wait in: it is computing, in no call of the library\n");
