@@ -13,8 +13,6 @@
 namespace shoal {
 namespace {
 
-size_t bytes_of(int npes) { return static_cast<size_t>(npes) * sizeof(StatusRecord); }
-
 void* map(int fd, size_t length) {
   void* at = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) throw_errno("mmap of the status page");
@@ -52,6 +50,15 @@ StatusMapping StatusMapping::open(const Options::Environment& environment, int n
       fd = static_cast<int>(number);
   }
   return StatusMapping(UniqueFd(), map(fd, bytes_of(npes)), bytes_of(npes));
+}
+
+void StatusMapping::move_to(int fd) {
+  UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy) throw_errno("dup of the status page's descriptor");
+  void* const there = map(copy.get(), length_);
+  ::munmap(records_, length_);
+  records_ = static_cast<StatusRecord*>(there);
+  fd_ = std::move(copy);
 }
 
 StatusMapping::StatusMapping(StatusMapping&& other) noexcept

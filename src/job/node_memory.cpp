@@ -25,16 +25,19 @@ NodeMates NodeMates::of(int me, const std::vector<int>& node_of) {
   return mates;
 }
 
-SegmentOffer SegmentOffer::share(Bootstrap& bootstrap, const std::vector<std::pair<const char*, std::size_t>>& parts,
-                                 std::vector<int>& node_of, const Log& log) {
+SegmentOffer SegmentOffer::share(Bootstrap& bootstrap, const std::vector<NodeFile>& files, std::vector<int>& node_of,
+                                 const Log& log) {
   const bool threads = bootstrap.same_process();
   for (;;) {
     const NodeMates mates = NodeMates::of(bootstrap.rank(), node_of);
-    auto files = parts;
+    std::vector<std::pair<const char*, std::size_t>> segments;
     std::vector<std::size_t> sizes;
-    for (auto& [label, bytes] : files) sizes.push_back(bytes *= mates.pes.size());
+    for (const NodeFile& file : files) {
+      sizes.push_back(file.each ? file.bytes * mates.pes.size() : file.bytes);
+      segments.emplace_back(file.label, sizes.back());
+    }
     SegmentOffer offer;
-    if (mates.leads()) offer = make(files, threads);
+    if (mates.leads()) offer = make(segments, threads);
     const auto offers = bootstrap.allgather(std::as_bytes(std::span(offer.name())));
     std::string failure;  // of this PE: it cannot map what its leader offers
     if (!mates.leads()) try {

@@ -23,6 +23,13 @@ struct NodeMates {
   static NodeMates of(int me, const std::vector<int>& node_of);
 };
 
+/// One file that the PEs of a node share.
+struct NodeFile {
+  const char* label;
+  std::size_t bytes;
+  bool each = true;  ///< so many for each PE; false: for all together
+};
+
 /// What a leader publishes so that others can map its files: a socket's name, or addresses in this process.
 class SegmentOffer final {
  public:
@@ -41,11 +48,10 @@ class SegmentOffer final {
   /// Leader: no more takers.
   void close() noexcept { server_.reset(); }
 
-  /// The files of this PE's node, mapped, one part of `parts[i].second` bytes a PE. PEs that turn out not to be able to
-  /// map their leader's get nodes of their own: `node_of` is as it is in the end, and the same on all. Collective.
-  /// @throws Error
-  static SegmentOffer share(Bootstrap& bootstrap, const std::vector<std::pair<const char*, std::size_t>>& parts,
-                            std::vector<int>& node_of, const Log& log);
+  /// The files of this PE's node, mapped. PEs that turn out not to be able to map their leader's get nodes of their own:
+  /// `node_of` is as it is in the end, and the same on all. Collective. @throws Error
+  static SegmentOffer share(Bootstrap& bootstrap, const std::vector<NodeFile>& files, std::vector<int>& node_of,
+                            const Log& log);
 
  private:
   std::string name_;

@@ -155,6 +155,18 @@ class Stuck(unittest.TestCase):
             self.assertRegex(run.stdout, r"(?m)^PE 2: in shmem_set_lock\(.*\) for \d+\.\d s$")
             self.assertRegex(run.stdout, r"(?m)^PE 2 never entered the shmem_barrier_all")
 
+    def test_top_sees_a_job_without_a_launcher_through_any_pe(self):
+        where = f"unix:stuck-{os.getpid()}-{time.monotonic_ns()}"
+        processes = []
+        for pe in range(3):
+            variables = {"SHOAL_RDZV": where, "SHOAL_PE": str(pe), "SHOAL_NPES": "3"}
+            processes.append(subprocess.Popen([PROGRAM, "holder"], env=environment() | variables, stderr=subprocess.DEVNULL))
+            self.addCleanup(processes[-1].wait)
+            self.addCleanup(processes[-1].kill)
+        for process in processes:
+            found = self.look(process.pid, lambda job: any("wait for each other" in verdict for verdict in job["verdicts"]))
+            self.assertEqual([(pe["pid"], pe["phase"]) for pe in found["pes"]], [(one.pid, "waiting") for one in processes])
+
     def start_on_two(self, case, pes, *options):
         """One launcher a node, on which PEs are apart as on two machines; `options` for that of node 0."""
         folder = tempfile.TemporaryDirectory()

@@ -76,7 +76,7 @@ Page::Page(pid_t pid) {
   if (!file || ::fstat(file.get(), &s) != 0 || s.st_size == 0)
     throw Error(
         Code::invalid_argument,
-        strf("process %d belongs to no job of shoalrun's that may be looked at: give the pid of shoalrun or of a "
+        strf("process %d belongs to no job of several PEs that may be looked at: give the pid of shoalrun or of a "
              "PE, of the same user",
              static_cast<int>(pid)));
   length_ = static_cast<std::size_t>(s.st_size);
