@@ -11,6 +11,7 @@
 
 #include "api/life.hpp"
 #include "shoal/device/group.hpp"
+#include "team/watched.hpp"
 
 namespace shoal {
 
@@ -52,6 +53,7 @@ struct Announced {
 
 /// All members come, with the same call and argument; else the job ends with a line that names both.
 void meet(Team& team, Announced mine, const char* call) noexcept {
+  const WatchedCollective watched(team, CallKind::meeting, call);
   world().quiet();
   const auto other = team.find_other(mine, call);
   if (!other) return;
@@ -105,11 +107,11 @@ SHOAL_API_ACL int32_t aclshmemx_init_attr(const aclshmemx_init_attr_t* attr, int
     std::map<std::string, std::string> values;
     if (given.log_level != ACLSHMEMX_LOG_DEFAULT) values["SHOAL_LOG"] = kLevels[given.log_level];
     if (given.heap_size != 0) values["SHMEM_SYMMETRIC_SIZE"] = std::to_string(given.heap_size);
-    if (given.profile) values["SHOAL_PROFILE"] = "1";
+    if (given.profile) values["SHOAL_PROFILE"] = std::string("1");
     if (given.timeout_s != 0) values["SHOAL_RDZV_TIMEOUT"] = std::to_string(given.timeout_s);
     if (given.silence_s != 0) values["SHOAL_SILENCE"] = std::to_string(given.silence_s);
     if (given.ip_port != nullptr && by_hand) values["SHOAL_RDZV"] = given.ip_port;
-    if (!given.tls_enabled) values["SHOAL_TLS"] = "0";
+    if (!given.tls_enabled) values["SHOAL_TLS"] = std::string("0");
     life.set_for_init(std::move(values));
   }
   int provided = 0;

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "comm/atomics.hpp"
 #include "observe/caller.hpp"
+#include "team/watched.hpp"
 
 using namespace shoal;
 
@@ -120,6 +121,7 @@ SHOAL_API_X int shmemx_heap_create(const shmemx_heap_attr_t* attr, shmemx_heap_t
   Team* team = team_of(attr->team, call);
   if (team == nullptr || attr->size == 0 || (alignment & (alignment - 1)) != 0 || alignment > (std::size_t{1} << 21))
     return -1;
+  const WatchedCollective watched(*team, CallKind::collective, call, {.unit = ""});
   try {
     *heap = reinterpret_cast<shmemx_heap_t>(
         here.create_heap(*team, std::max<std::size_t>(attr->size, kLeastHeapBytes), alignment, call));
@@ -154,6 +156,8 @@ SHOAL_API_X void shmemx_heap_destroy(shmemx_heap_t heap) {
   const HeapOf found = heap_of(heap, call);
   Job& here = job(call);
   if (heap == SHMEMX_HEAP_DEFAULT) here.fatal(call, "SHMEMX_HEAP_DEFAULT cannot be destroyed");
+  const long key = here.heaps().find(reinterpret_cast<std::uintptr_t>(heap))->segment().key;
+  const WatchedCollective watched(*found.team, CallKind::memory, call, {.unit = "", .also = {", heap %ld", key}});
   world().quiet();
   found.team->sync(call);  // nobody uses it any more
   here.heaps().erase(reinterpret_cast<std::uintptr_t>(heap));

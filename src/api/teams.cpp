@@ -95,9 +95,8 @@ SHOAL_API(int, team_split_strided,
   check_mask(here, config_mask, call);
   const int contexts = contexts_wanted(config, config_mask);
   if (contexts < 0) return -1;
-  const WatchedCollective watched(
-      *parent, CallKind::collective, call,
-      {.count = static_cast<size_t>(size) + (static_cast<size_t>(stride) << 32), .root = start});
+  const WatchedCollective watched(*parent, CallKind::collective, call,
+                                  {.unit = "", .also = {", start %ld, stride %ld, size %ld", start, stride, size}});
   return guarded(here, call, [&] {
     bool ok = false;
     *new_team = publish(here, parent->split_strided(start, stride, size, contexts, call, ok));
@@ -120,7 +119,7 @@ SHOAL_API(int, team_split_2d,
   const int y_contexts = contexts_wanted(yaxis_config, yaxis_mask);
   if (x_contexts < 0 || y_contexts < 0) return -1;
 
-  const WatchedCollective watched(*parent, CallKind::collective, call, {.count = static_cast<size_t>(xrange)});
+  const WatchedCollective watched(*parent, CallKind::collective, call, {.unit = "", .also = {", xrange %ld", xrange}});
   const int n = parent->size();
   const int row = parent->rank() / xrange, column = parent->rank() % xrange;
   return guarded(here, call, [&] {
@@ -151,7 +150,7 @@ SHOAL_API(void, team_destroy, (shmem_team_t team)) {
   Job& here = job(call);
   const auto handle = reinterpret_cast<std::uintptr_t>(team);
   if (handle <= 2) here.fatal(call, "SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED cannot be destroyed");
-  std::optional<WatchedCollective> watched(std::in_place, *members, CallKind::collective, call);
+  std::optional<WatchedCollective> watched(std::in_place, *members, CallKind::collective, call, Collective{.unit = ""});
   world().quiet();
   here.contexts().erase_if([&](const UserContext& one) {
     if (one.team != handle) return false;

@@ -22,30 +22,32 @@ void get_block(Group& group, char* to, const char* from, std::ptrdiff_t dst, std
 
 void alltoall(Group& group, void* dest, const void* source, std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t count,
               std::size_t width, const char* call) noexcept {
-  const bool dense = dst == 1 && sst == 1;
-  const std::size_t array = bytes_of(bytes_of(count, width), static_cast<std::size_t>(group.size()));
-  const WatchedCollective watched(group, CallKind::collective, call,
-                                  {.count = count,
-                                   .dest = dest,
-                                   .source = source,
-                                   .dest_bytes = dense ? array : 0,
-                                   .source_bytes = dense ? array : 0});
-  if (count == 0) return;
-  if (dst < 1 || sst < 1) group.world().fatal(call, strf("strides must be at least 1, not dst=%td, sst=%td", dst, sst));
   const int n = group.size();
   const int me = group.rank();
   const auto blocks = static_cast<std::size_t>(n);
+  if (count > SIZE_MAX / blocks) group.world().fatal(call, strf("%zu elements a block are too many to address", count));
   // The elements of a whole array, from its first to its last; saturates, so that the range check fails.
-  const auto extent = [&](std::ptrdiff_t stride) {
+  const auto extent = [&](std::ptrdiff_t stride) -> std::size_t {
     std::size_t elements, bytes;
+    if (count == 0 || stride < 1) return 0;
     if (__builtin_mul_overflow(blocks * count - 1, static_cast<std::size_t>(stride), &elements) ||
         __builtin_add_overflow(elements, std::size_t{1}, &elements) || __builtin_mul_overflow(elements, width, &bytes))
       return SIZE_MAX;
     return bytes;
   };
-  if (count > SIZE_MAX / blocks) group.world().fatal(call, strf("%zu elements a block are too many to address", count));
-  group.at(dest, extent(dst), me, call);
-  const std::size_t source_bytes = extent(sst);
+  const std::size_t dest_bytes = extent(dst), source_bytes = extent(sst);
+  const bool dense = dst == 1 && sst == 1;
+  const WatchedCollective watched(group, CallKind::collective, call,
+                                  {.count = count,
+                                   .also = {dense ? "" : ", strides %ld and %ld", dst, sst},
+                                   .dest = dest,
+                                   .source = source,
+                                   .dest_bytes = dest_bytes,
+                                   .source_bytes = source_bytes,
+                                   .gaps = !dense});
+  if (count == 0) return;
+  if (dst < 1 || sst < 1) group.world().fatal(call, strf("strides must be at least 1, not dst=%td, sst=%td", dst, sst));
+  group.at(dest, dest_bytes, me, call);
   group.at(source, source_bytes, me, call);
   const auto w = static_cast<std::ptrdiff_t>(width);
   const std::size_t block = count * width;

@@ -14,6 +14,7 @@ void broadcast(Group& group, void* dest, const void* source, std::size_t bytes, 
                const char* call) noexcept {
   const WatchedCollective watched(group, CallKind::collective, call,
                                   {.count = bytes,
+                                   .unit = "bytes",
                                    .root = root,
                                    .dest = dest,
                                    .source = source,

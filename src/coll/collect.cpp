@@ -15,6 +15,7 @@ namespace shoal {
 void fcollect(Group& group, void* dest, const void* source, std::size_t bytes, const char* call) noexcept {
   const WatchedCollective watched(group, CallKind::collective, call,
                                   {.count = bytes,
+                                   .unit = "bytes",
                                    .dest = dest,
                                    .source = source,
                                    .dest_bytes = bytes_of(bytes, static_cast<std::size_t>(group.size())),
@@ -39,12 +40,13 @@ void fcollect(Group& group, void* dest, const void* source, std::size_t bytes, c
 
 void collect(Group& group, void* dest, const void* source, std::size_t count, std::size_t width,
              const char* call) noexcept {
-  const WatchedCollective watched(group, CallKind::collective, call,
-                                  {.count = count,
-                                   .counts_agree = false,
-                                   .dest = dest,
-                                   .dest_bytes = bytes_of(count, width),
-                                   .source_bytes = bytes_of(count, width)});
+  WatchedCollective watched(group, CallKind::collective, call,
+                            {.count = count,
+                             .counts_agree = false,
+                             .dest = dest,
+                             .source = source,
+                             .dest_bytes = bytes_of(count, width),
+                             .source_bytes = bytes_of(count, width)});
   const int n = group.size();
   const int me = group.rank();
   const std::vector<std::uint64_t> counts = group.gather_words(count, call);
@@ -55,6 +57,7 @@ void collect(Group& group, void* dest, const void* source, std::size_t count, st
     if (__builtin_add_overflow(total, theirs, &total) || total > SIZE_MAX / width)
       group.world().fatal(call, strf("member %d gives %zu elements: too many to address", member, theirs));
   }
+  watched.learn_dest_bytes(total * width);
   // Who gives none need not have a source at all.
   if (count != 0) group.at(source, count * width, me, call);
   if (group.nodes().span())

@@ -28,15 +28,24 @@ enum class CallKind : std::uint8_t {
   access  ///< no call: a load or store of the program's own
 };
 
+/// Further numbers that all members of a collective must agree on, and how to say them.
+struct Agreed {
+  const char* format = "";  ///< a printf format for all three
+  long a = 0, b = 0, c = 0;
+};
+
 /// How a collective is called; what all its members must agree on.
 struct Collective {
   Group* group = nullptr;
-  std::size_t count = 0;       ///< elements, or bytes of an allocation
-  bool counts_agree = true;    ///< false: each member may give its own
+  std::size_t count = 0;         ///< in units
+  const char* unit = "elements"; ///< "": there is no count
+  bool counts_agree = true;      ///< false: each member may give its own
+  Agreed also = {};
   int root = -1;               ///< -1: none
   const void* dest = nullptr;  ///< symmetric, equal on all; null: none
   const void* source = nullptr;
-  std::size_t dest_bytes = 0, source_bytes = 0;  ///< as far as this member can tell
+  std::size_t dest_bytes = 0, source_bytes = 0;  ///< as far as this member can tell, from the first to the last
+  bool gaps = false;                             ///< in these, which nobody touches
   bool in_place = false;                         ///< dest may be source
   const long* psync = nullptr;                   ///< of an active set
 };
@@ -65,6 +74,8 @@ class Observer {
   virtual void begin(const Call& call) noexcept = 0;
   /// After it.
   virtual void end(const Call& call) noexcept = 0;
+  /// In between: what a collective's members had to tell each other first, its dest_bytes, is known now.
+  virtual void learned(const Call& /*call*/) noexcept {}
   /// Several times a second while `call` waits.
   virtual void waiting(const char* /*call*/) noexcept {}
 };
@@ -85,6 +96,10 @@ class Observed final {
   }
   Observed(const Observed&) = delete;
   Observed& operator=(const Observed&) = delete;
+  /// What the description refers to has changed.
+  void learned() noexcept {
+    if (observer_ != nullptr) observer_->learned(call_);
+  }
 
  private:
   template <class Describe>

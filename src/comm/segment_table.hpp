@@ -27,7 +27,7 @@ class Blocks {
   /// Why the range does not lie in one, in words.
   virtual std::string explain(std::uintptr_t address, std::size_t bytes) const = 0;
   /// What is wrong with the bytes behind one of them, in words, or nothing. May look at some each time.
-  virtual std::optional<std::string> damage() const = 0;
+  virtual std::optional<std::string> damage(bool all) const = 0;
   /// The same for the block at `start`.
   virtual std::optional<std::string> damage(const void* start) const = 0;
 };
@@ -78,7 +78,7 @@ class SegmentTable final {
   static std::uint64_t unique() noexcept;
   const Segment* find_key(std::uint32_t key) const noexcept;
   /// What is wrong with the bytes behind some block, where blocks are known; or nothing.
-  std::optional<std::string> damage() const;
+  std::optional<std::string> damage(bool all) const;
   /// How many further segments this PE has seen at most. Of its members' counts a new one takes the largest, as part of
   /// its key, and all count on from there: no key is used twice where somebody might still know it.
   std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_relaxed); }

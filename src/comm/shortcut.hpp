@@ -149,6 +149,8 @@ class Shortcut final {
 
   /// The observers have seen `call`, and nothing is wrong with it.
   void remember(const Call& call) noexcept;
+  /// All calls are to be told once more.
+  void forget() noexcept { version_ = 0; }
   /// From now on calls are counted there.
   void count_in(CallCounts* counts) noexcept {
     counts_ = counts;

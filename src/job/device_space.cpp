@@ -20,8 +20,8 @@ void DeviceSpace::check(const Options& options) {
 
 DeviceSpace::DeviceSpace(Job& job, int processors, const char* call) : me_(job.me()), n_pes_(job.n_pes()) {
   const Options& options = job.options();
-  sync_ = job.make_heap(job.world_team(), device::SyncLayout::bytes(n_pes_), 4096, call);
-  memory_ = job.make_heap(job.world_team(), options.device_heap, 4096, call);
+  sync_ = job.make_heap(job.world_team(), device::SyncLayout::bytes(n_pes_), 4096, false, call);
+  memory_ = job.make_heap(job.world_team(), options.device_heap, 4096, options.check, call);
   if (sync_ == nullptr || memory_ == nullptr)
     job.fatal(call, strf("no room for %llu bytes of device memory on each PE (SHOAL_DEVICE_HEAP)",
                          static_cast<unsigned long long>(options.device_heap)));

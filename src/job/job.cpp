@@ -21,8 +21,8 @@ constexpr std::size_t kHeapAlignment = kLeastHeapBytes;
 /// Options that PEs must not differ in: they would wait for each other for ever, or not find each other's memory.
 constexpr const char* kAlike[] = {"SHMEM_SYMMETRIC_SIZE", "SHOAL_BARRIER",     "SHOAL_REDUCE",    "SHOAL_KERNELS",
                                   "SHOAL_CHECK",          "SHOAL_RACE",        "SHOAL_PROFILE",   "SHOAL_TRACE",
-                                  "SHOAL_COUNTER_START",  "SHOAL_DEVICE_HEAP", "SHOAL_TRANSPORT", "SHOAL_TLS",
-                                  "SHOAL_FAKE_NODES"};
+                                  "SHOAL_CHAOS",          "SHOAL_COUNTER_START", "SHOAL_DEVICE_HEAP",
+                                  "SHOAL_TRANSPORT",      "SHOAL_TLS",         "SHOAL_FAKE_NODES"};
 
 LogLevel log_level(const Options& options) {
   if (options.debug) return LogLevel::debug;
@@ -68,9 +68,9 @@ std::unique_ptr<Job> Job::start(JobSetup setup) {
   const Greetings greetings = job->share_memory(static_data);
   job->join_nodes();
   job->build_communication(greetings);
-  job->bootstrap_->barrier();  // everyone's words are in place before anyone uses them
-  job->observers_->met();
   job->bootstrap_->watch();
+  job->bootstrap_->barrier();  // everyone's words are in place before anyone uses them; what failed, failed before
+  job->observers_->met();
   return job;
 }
 
@@ -97,9 +97,15 @@ Greetings Job::share_memory(bool static_data) {
   StaticPlan plan = static_data ? StaticPlan::of_this_program() : StaticPlan::none();
   Greetings greetings = greet(*bootstrap_, options_, kAlike, plan);
 
-  std::vector<std::pair<const char*, std::size_t>> parts{{"shoal-heap", stride}};
-  if (greetings.static_bytes != 0) parts.emplace_back("shoal-static", greetings.static_bytes);
-  SegmentOffer files = SegmentOffer::share(*bootstrap_, parts, greetings.node_of, log_);
+  std::vector<NodeFile> wanted{{"shoal-heap", stride}};
+  if (greetings.static_bytes != 0) wanted.push_back({"shoal-static", greetings.static_bytes});
+  const bool shows_itself = !bootstrap_->launched() && !bootstrap_->same_process() && n > 1;
+  if (shows_itself) wanted.push_back({kStatusFileName, StatusMapping::bytes_of(domain_.n_pes), false});
+  SegmentOffer files = SegmentOffer::share(*bootstrap_, wanted, greetings.node_of, log_);
+  if (shows_itself && status_ != nullptr) {
+    status_->move_to(files.fd(wanted.size() - 1));
+    StatusWriter(status_->record(domain_.me)).set(Phase::starting, "shmem_init", "");
+  }
   domain_.node_of = greetings.node_of;
   const NodeMates mates = NodeMates::of(domain_.me, domain_.node_of);
   map_heap(files.mapping(0), stride, mates);
@@ -264,12 +270,13 @@ void Job::build_communication(const Greetings& greetings) {
       spins, segments_.describe().c_str());
 }
 
-std::unique_ptr<TeamHeap> Job::make_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call) {
-  return TeamHeap::create(team, segments_, bytes, alignment, bootstrap_->same_process(), options_.check, call);
+std::unique_ptr<TeamHeap> Job::make_heap(Team& team, std::size_t bytes, std::size_t alignment, bool guarded,
+                                         const char* call) {
+  return TeamHeap::create(team, segments_, bytes, alignment, bootstrap_->same_process(), guarded, call);
 }
 
 std::uintptr_t Job::create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call) {
-  auto heap = make_heap(team, bytes, alignment, call);
+  auto heap = make_heap(team, bytes, alignment, options_.check, call);
   return heap == nullptr ? 0 : heaps_.insert(std::move(heap));
 }
 
@@ -290,6 +297,7 @@ void Job::stop(const char* call) {
   if (device_ != nullptr) device_->leave();
   world_->quiet();
   if (chaos_ != nullptr) chaos_->drain();
+  if (const auto damage = segments_.damage(true)) fatal(call, *damage);
   observers_->stop();
   leaving_team_->sync(call);
   if (status_ != nullptr) StatusWriter(status_->record(me())).set(Phase::closing, call, "");
@@ -304,7 +312,10 @@ void Job::stop(const char* call) {
 
 Job::~Job() = default;
 
+void Job::ends_early(int status) const noexcept { observers_->ends_early(status); }
+
 void Job::global_exit(int status) const noexcept {
+  ends_early(status);
   bootstrap_->abort(status, "");
   __builtin_unreachable();  // g++ forgets that the virtual function doesn't return
 }

@@ -81,7 +81,7 @@ class Job final : public Fatal {
   TeamTable& teams() noexcept { return teams_; }
   HeapTable& heaps() noexcept { return heaps_; }
   /// Makes a further heap for `team`; null (0) where that fails, on all members alike. Collective over the team.
-  std::unique_ptr<TeamHeap> make_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call);
+  std::unique_ptr<TeamHeap> make_heap(Team& team, std::size_t bytes, std::size_t alignment, bool guarded, const char* call);
   std::uintptr_t create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call);
 
   /// The device of this PE. Made by the first call, which is collective over all PEs. Thread safe.
@@ -89,6 +89,8 @@ class Job final : public Fatal {
   /// Its number; 0 before it was made.
   std::uint64_t device_number() const noexcept { return device_number_.load(std::memory_order_acquire); }
 
+  /// As JobObservers has it.
+  void ends_early(int status) const noexcept;
   /// As JobObservers has it. Thread safe.
   void access(const void* address, std::size_t bytes, bool writes, std::uintptr_t site) noexcept;
 

@@ -90,6 +90,13 @@ void JobObservers::stop() noexcept {
   if (recorder_ != nullptr && recorder_->trace() != nullptr) recorder_->trace()->finish();
 }
 
+void JobObservers::ends_early(int status) const noexcept {
+  if (races_ == nullptr && profile_.empty()) return;
+  print_line(me_, strf("%s%s%s: no report, since this PE ends the job, with status %d, before all have called shmem_finalize",
+                       races_ != nullptr ? "SHOAL_RACE" : "", races_ != nullptr && !profile_.empty() ? " and " : "",
+                       !profile_.empty() ? "SHOAL_PROFILE" : "", status));
+}
+
 void JobObservers::report(Bootstrap& bootstrap) {
   if (races_ != nullptr) found_races_ = report_races(bootstrap, races_->log(), segments_, race_status_) != 0;
   if (recorder_ == nullptr) return;

@@ -33,6 +33,8 @@ class JobObservers final {
   void stop() noexcept;
   /// After everyone's: prints and writes what was recorded. Collective. @throws Error
   void report(Bootstrap& bootstrap);
+  /// The program ends with `status` instead of all that: says what is lost.
+  void ends_early(int status) const noexcept;
   /// After report: with which status the program is to end where it would with 0.
   int end_status() const noexcept { return found_races_ ? race_status_ : 0; }
 

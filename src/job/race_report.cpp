@@ -100,6 +100,14 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
                  segment == nullptr ? "heap of a team" : segment->name.c_str(), static_cast<unsigned long long>(race.offset),
                  text_of(race.first).c_str(), text_of(race.second).c_str()));
   }
+  std::size_t long_ones = 0;
+  for (const RaceLog& log : logs)
+    long_ones += static_cast<std::size_t>(std::count_if(log.events.begin(), log.events.end(), [](const RaceEvent& event) {
+      return event.remote.bytes > kMostRaceBytes || event.local.bytes > kMostRaceBytes;
+    }));
+  if (long_ones != 0)
+    print_line(-1, strf("race: of each of %zu calls and accesses that touch more, only the first %u MiB were looked at",
+                        long_ones, kMostRaceBytes >> 20));
   for (std::size_t pe = 0; pe < logs.size(); ++pe)
     if (logs[pe].dropped != 0)
       print_line(-1, strf("race: the last %llu calls and accesses of PE %zu were not looked at, nor what other PEs did "

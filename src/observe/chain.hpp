@@ -20,6 +20,9 @@ class ObserverChain final : public Observer {
   void end(const Call& call) noexcept override {
     for (auto observer = observers_.rbegin(); observer != observers_.rend(); ++observer) (*observer)->end(call);
   }
+  void learned(const Call& call) noexcept override {
+    for (const auto& observer : observers_) observer->learned(call);
+  }
   void waiting(const char* call) noexcept override {
     for (const auto& observer : observers_) observer->waiting(call);
   }

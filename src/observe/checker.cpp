@@ -15,6 +15,7 @@
 namespace shoal {
 namespace {
 
+constexpr std::size_t kToldBytes = 512;             // of what a call that does not agree says of itself
 constexpr std::uint64_t kLeastAgeNs = 200'000'000;  // of waits that are taken for where a PE will stay
 
 struct Hash {
@@ -38,6 +39,20 @@ std::size_t extent(const Call& call, std::ptrdiff_t stride) noexcept {
   return call.block == 0 ? call.bytes : (call.bytes / call.block - 1) * static_cast<std::size_t>(stride) + call.block;
 }
 
+/// Every member comes here, and gives its text. @return those of members 0 and `other`
+std::pair<std::string, std::string> exchange_texts(Group& group, const std::string& mine, int other, const char* call) {
+  std::pair<std::string, std::string> texts;
+  for (std::size_t at = 0; at < kToldBytes; at += sizeof(std::uint64_t)) {
+    std::uint64_t piece = 0;
+    if (at < mine.size()) std::memcpy(&piece, mine.data() + at, std::min(sizeof piece, mine.size() - at));
+    const std::vector<std::uint64_t> pieces = group.gather_words(piece, call);
+    for (const auto& [text, member] : {std::pair(&texts.first, 0), std::pair(&texts.second, other)})
+      text->append(reinterpret_cast<const char*>(&pieces[static_cast<std::size_t>(member)]), sizeof piece);
+  }
+  for (std::string* text : {&texts.first, &texts.second}) text->resize(std::strlen(text->c_str()));
+  return texts;
+}
+
 }  // namespace
 
 Checker::Checker(const Domain& domain, StatusRecord* records, int thread_level, Shortcuts* shortcuts)
@@ -54,24 +69,26 @@ void Checker::begin(const Call& call) noexcept {
   enter_thread(call);
   if (call.kind == CallKind::memory && call.collective->dest != nullptr) check_guard(call);
   if (call.collective == nullptr) {
+    // Whatever it waited for may tell it that others have gone on.
+    if (call.kind >= CallKind::wait && call.kind <= CallKind::meeting) forget_psyncs();
     check_operands(call);
     if (shortcuts_ != nullptr) shortcuts_->here().remember(call);
     return;
   }
   check_collective(call);
-  if (call.collective->psync != nullptr) check_psync(call);
+  Group& group = *call.collective->group;
+  if (group.size() == 1) return;
+  if (group.psync() != nullptr) check_psync(call);
   agree(call);
-  if (call.collective->psync != nullptr) forget_psyncs(call);
+  met(group);
+  if (group.psync() == nullptr || call.kind == CallKind::meeting) return;  // the same set may meet on the same array again
+  const std::lock_guard guard(psync_mutex_);
+  psyncs_[group.psync()] = {members_of(group)};
+  if (shortcuts_ != nullptr) shortcuts_->here().forget();  // the next wait, which may free the array, is to be told
 }
 
 void Checker::end(const Call& call) noexcept {
-  if (call.kind == CallKind::meeting || call.kind == CallKind::memory) {
-    check_guards(call);
-    if (call.collective != nullptr) {
-      const std::lock_guard guard(psync_mutex_);
-      psyncs_.clear();
-    }
-  }
+  if (call.kind == CallKind::meeting || call.kind == CallKind::memory) check_guards(call);
   if (thread_level_ == SHMEM_THREAD_SERIALIZED && one_thread_calls(call)) inside_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -96,7 +113,7 @@ void Checker::enter_thread(const Call& call) noexcept {
 }
 
 void Checker::check_guards(const Call& call) const noexcept {
-  if (const auto damage = domain_.segments->damage()) fatal(call.name, *damage);
+  if (const auto damage = domain_.segments->damage(false)) fatal(call.name, *damage);
 }
 
 /// Of the block that is freed, before it is no more.
@@ -131,7 +148,7 @@ void Checker::check_collective(const Call& call) const noexcept {
   const Collective& what = *call.collective;
   check_range(call, "dest", what.dest, what.dest_bytes);
   check_range(call, "source", what.source, what.source_bytes);
-  if (!overlap(what.dest, what.dest_bytes, what.source, what.source_bytes) || (what.dest == what.source && what.in_place)) return;
+  if (what.gaps || !overlap(what.dest, what.dest_bytes, what.source, what.source_bytes) || (what.dest == what.source && what.in_place)) return;
   fatal(call.name, strf("dest and source overlap: %zu bytes at %p and %zu bytes at %p%s", what.dest_bytes, what.dest, what.source_bytes,
                         what.source, what.in_place ? "; they may be the same, but not overlap otherwise" : ""));
 }
@@ -143,22 +160,38 @@ void Checker::check_psync(const Call& call) noexcept {
     if (const long value = words[i].load(std::memory_order_relaxed); value != SHMEM_SYNC_VALUE)
       fatal(call.name, strf("pSync[%d] at %p is %ld and not SHMEM_SYNC_VALUE on entry: fill the array on all PEs, and let them meet before its "
                             "first use; a call that uses it may also still be under way", i, static_cast<const void*>(psync), value));
-  if (call.kind == CallKind::meeting) return;  // the same set may meet on the same array again
   const std::lock_guard guard(psync_mutex_);
-  if (!psyncs_.emplace(psync, active_set(*call.collective->group)).second)
-    fatal(call.name, strf("the pSync array at %p is used again too early: this PE has met nobody since, so other members may still be in the "
-                          "call that used it. Use another array, or call shmem_barrier_all or shmem_sync between", static_cast<const void*>(psync)));
+  if (call.kind != CallKind::meeting && psyncs_.contains(psync))
+    fatal(call.name, strf("the pSync array at %p is used again too early: other members may still be in the call that used it, since they have "
+                          "not all met this PE since. Use another array, or call shmem_barrier_all or shmem_sync between", static_cast<const void*>(psync)));
 }
 
-Checker::ActiveSet Checker::active_set(const Group& group) {
+Checker::Members Checker::members_of(const Group& group) {
   return {group.size(), group.world_pe(0), group.world_pe(group.size() - 1)};
 }
 
-/// All members of its set are in this call: so they have left those that they were in before.
-void Checker::forget_psyncs(const Call& call) {
-  const ActiveSet set = active_set(*call.collective->group);
+/// All members are in the same call: so they have left those that they were in before. What sets with further members
+/// used is still in use, unless this PE has met several groups since: these may have told it more.
+void Checker::met(const Group& group) noexcept {
   const std::lock_guard guard(psync_mutex_);
-  std::erase_if(psyncs_, [&](const auto& used) { return used.first != call.collective->psync && used.second == set; });
+  if (psyncs_.empty()) return;
+  std::vector<bool> here(static_cast<std::size_t>(domain_.n_pes));
+  for (int member = 0; member < group.size(); ++member) here[static_cast<std::size_t>(group.world_pe(member))] = true;
+  const Members now = members_of(group);
+  for (auto entry = psyncs_.begin(); entry != psyncs_.end();) {
+    auto& [psync, use] = *entry;
+    const int stride = (use.set.last - use.set.first) / (use.set.size - 1);
+    bool all = true;
+    for (int pe = use.set.first; pe <= use.set.last && all; pe += stride) all = here[static_cast<std::size_t>(pe)];
+    const bool free = psync == group.psync() || all || use.met_since.value_or(now) != now;
+    use.met_since = now;
+    entry = free ? psyncs_.erase(entry) : std::next(entry);
+  }
+}
+
+void Checker::forget_psyncs() noexcept {
+  const std::lock_guard guard(psync_mutex_);
+  psyncs_.clear();
 }
 
 std::string Checker::place(const void* address) const {
@@ -169,9 +202,15 @@ std::string Checker::place(const void* address) const {
 
 std::string Checker::describe(const Call& call) const {
   const Collective& what = *call.collective;
-  std::string text = std::string(call.name) + "(" + what.group->kind();
-  if (call.kind == CallKind::memory) text += strf(", %zu bytes", what.count);
-  if (call.kind == CallKind::collective) text += strf(", %zu elements", what.count);
+  const Group& group = *what.group;
+  std::string text = std::string(call.name) + "(" + group.kind();
+  if (group.psync() != nullptr)
+    text += strf(" of %d PEs from PE %d to PE %d", group.size(), group.world_pe(0), group.world_pe(group.size() - 1));
+  if (*what.unit != '\0' && call.kind != CallKind::meeting) text += strf(", %zu %s", what.count, what.unit);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+  text += strf(what.also.format, what.also.a, what.also.b, what.also.c);
+#pragma GCC diagnostic pop
   if (what.root >= 0) text += strf(", root %d", what.root);
   if (what.dest != nullptr) text += ", dest at " + place(what.dest);
   if (what.source != nullptr) text += ", source at " + place(what.source);
@@ -181,37 +220,34 @@ std::string Checker::describe(const Call& call) const {
 void Checker::agree(const Call& call) noexcept {
   const Collective& what = *call.collective;
   Group& group = *what.group;
-  if (group.size() == 1) return;
   Hash hash;
   hash.add(call.name, std::strlen(call.name));
   if (what.counts_agree) hash.add(what.count);
-  hash.add(static_cast<std::uint64_t>(what.root));
-  for (const void* address : {what.dest, what.source}) {
+  for (const long number : {static_cast<long>(what.root), what.also.a, what.also.b, what.also.c})
+    hash.add(static_cast<std::uint64_t>(number));
+  if (group.psync() != nullptr)
+    for (const int member : {0, group.size() - 1}) hash.add(static_cast<std::uint64_t>(group.world_pe(member)));
+  // Who gives nothing where each may give its own count need not have a source at all.
+  for (const void* address : {what.dest, what.counts_agree ? what.source : nullptr}) {
     const auto where = reinterpret_cast<std::uintptr_t>(address);
     const Segment* segment = address == nullptr ? nullptr : domain_.segments->find(where, 1);
     hash.add(segment == nullptr ? 0 : where - segment->base + 1);
+    hash.add(segment == nullptr ? 0 : segment->key);
   }
   const std::vector<std::uint64_t> signatures = group.gather_words(hash.value, call.name);
   if (std::any_of(signatures.begin(), signatures.end(), [&](std::uint64_t theirs) { return theirs != hash.value; })) disagree(call, signatures);
 }
 
-/// Every member comes here. They tell each other what they call, and the first that differs from member 0 speaks.
+/// Every member comes here, and the first that differs from member 0 speaks.
 void Checker::disagree(const Call& call, const std::vector<std::uint64_t>& signatures) noexcept {
   Group& group = *call.collective->group;
+  const auto other = static_cast<int>(
+      std::find_if(signatures.begin(), signatures.end(), [&](auto s) { return s != signatures[0]; }) - signatures.begin());
   const std::string mine = describe(call) + " at " + describe_code(caller_address());
-  if (records_ != nullptr) {
-    auto& shown = records_[domain_.me].collective;
-    shown[mine.copy(shown, sizeof shown - 1)] = '\0';
-  }
-  group.sync(call.name);
-  const auto other = static_cast<int>(std::find_if(signatures.begin(), signatures.end(), [&](auto s) { return s != signatures[0]; }) - signatures.begin());
-  const auto call_of = [&](int member) {
-    const int pe = group.world_pe(member);
-    const std::string text = pe == domain_.me ? mine : records_ == nullptr ? "" : records_[pe].collective;
-    return strf("PE %d calls %s", pe, text.empty() ? "another one, or with other arguments" : text.c_str());
-  };
+  const auto [first, second] = exchange_texts(group, mine, other, call.name);
   if (group.rank() == other)
-    domain_.fatal->fatal(call.name, strf("the members of the %s do not call the same: %s; %s", group.kind(), call_of(0).c_str(), call_of(other).c_str()));
+    domain_.fatal->fatal(call.name, strf("the members of the %s do not call the same: PE %d calls %s; PE %d calls %s", group.kind(),
+                                         group.world_pe(0), first.c_str(), group.world_pe(other), second.c_str()));
   group.sync(call.name);  // until the job ends
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,13 +27,20 @@ class Checker final : public Observer {
 
   void begin(const Call& call) noexcept override;
   void end(const Call& call) noexcept override;
+  void learned(const Call& call) noexcept override { check_collective(call); }
   /// Ends the job when it can never go on.
   void waiting(const char* call) noexcept override;
 
  private:
-  struct ActiveSet {
+  /// Enough of a group to tell it from others.
+  struct Members {
     int size, first, last;  // world PEs
-    bool operator==(const ActiveSet&) const = default;
+    bool operator==(const Members&) const = default;
+  };
+  /// A pSync array that members of `set` may still use.
+  struct PsyncUse {
+    Members set;
+    std::optional<Members> met_since = {};  ///< another group of this PE's
   };
 
   bool one_thread_calls(const Call& call) const noexcept;
@@ -43,8 +51,9 @@ class Checker final : public Observer {
   void check_range(const Call& call, const char* what, const void* address, std::size_t bytes) const noexcept;
   void check_collective(const Call& call) const noexcept;
   void check_psync(const Call& call) noexcept;
-  static ActiveSet active_set(const Group& group);
-  void forget_psyncs(const Call& call);
+  static Members members_of(const Group& group);
+  void met(const Group& group) noexcept;
+  void forget_psyncs() noexcept;
   /// All members show what they call; whoever sees another call than its own ends the job.
   void agree(const Call& call) noexcept;
   void disagree(const Call& call, const std::vector<std::uint64_t>& signatures) noexcept;
@@ -61,7 +70,7 @@ class Checker final : public Observer {
   std::atomic<int> inside_{0};       // threads in calls, where only one may be
   std::atomic<const void*> inside_thread_{nullptr};
   std::mutex psync_mutex_;
-  std::map<const long*, ActiveSet> psyncs_;  // used since this PE met others
+  std::map<const long*, PsyncUse> psyncs_;
   std::mutex stuck_mutex_;
   StandstillWatch standstill_;
 };

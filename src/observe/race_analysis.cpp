@@ -100,8 +100,7 @@ class Analysis final {
 
   template <class See>
   static void each_word(int pe, const RaceRange& range, See&& see) {
-    constexpr std::uint64_t kMost = 1u << 18;  // words of one access
-    std::uint64_t left = kMost;
+    std::uint64_t left = kMostRaceBytes / 8;
     const std::uint32_t block = range.block == 0 ? range.bytes : range.block;
     for (std::uint64_t done = 0, at = range.offset; done < range.bytes && block != 0; done += block, at += static_cast<std::uint64_t>(range.stride)) {
       const std::uint64_t last = at + block - 1;

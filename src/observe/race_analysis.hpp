@@ -30,6 +30,8 @@ struct Race {
 };
 
 inline constexpr int kMostRacePes = 32;
+/// Of one access, the first ones, are looked at.
+inline constexpr std::uint32_t kMostRaceBytes = 2u << 20;
 
 /// One race for each pair of places in the program, in the order of time. @param logs  by PE, at most kMostRacePes
 std::vector<Race> find_races(const std::vector<RaceLog>& logs);

@@ -47,7 +47,7 @@ bool may_be_late(const Call& call) noexcept {
 /// Whether everything that this PE has put before is complete after it.
 bool is_quiet(const Call& call) noexcept {
   return call.kind == CallKind::quiet || call.kind == CallKind::unlock || call.kind == CallKind::memory || names(call.name, "barrier") ||
-         names(call.name, "sem_post") || names(call.name, "sync_pe");
+         names(call.name, "aclshmemx_team_") || names(call.name, "sem_post") || names(call.name, "sync_pe");
 }
 
 class Writer {
@@ -238,8 +238,8 @@ void RaceRecorder::end(const Call& call) noexcept {
     meets(members);
     event.pe = domain_.me;
     if (call.kind == CallKind::collective) {  // as far as this PE is concerned, it reads its source and writes its dest
-      event.local = range_of(what.source, what.source_bytes, 0, 0);
-      event.remote = range_of(what.dest, what.dest_bytes, 0, 0);
+      event.local = range_of(what.source, what.gaps ? 0 : what.source_bytes, 0, 0);
+      event.remote = range_of(what.dest, what.gaps ? 0 : what.dest_bytes, 0, 0);
     }
   }
   add(event, call.name, site);

@@ -73,10 +73,10 @@ std::string HeapGuard::explain(std::uintptr_t address, std::size_t bytes) const 
   return strf("%#zx is in no allocated block", address);
 }
 
-std::optional<std::string> HeapGuard::damage() const {
+std::optional<std::string> HeapGuard::damage(bool all) const {
   const std::shared_lock guard(mutex_);
   auto block = live_.lower_bound(next_.load(std::memory_order_relaxed));
-  for (std::size_t looked = std::min(kLooked, live_.size()); looked > 0; --looked, ++block) {
+  for (std::size_t looked = all ? live_.size() : std::min(kLooked, live_.size()); looked > 0; --looked, ++block) {
     if (block == live_.end()) block = live_.begin();
     if (auto text = damage_of(block->first, block->second)) return text;
   }

@@ -42,7 +42,7 @@ void SymmetricHeap::show() noexcept {
 }
 
 void* SymmetricHeap::allocate(Group& group, std::size_t bytes, std::size_t alignment, const char* call) noexcept {
-  const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes});
+  const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes, .unit = "bytes", .also = {alignment == 0 ? "" : ", aligned to %ld", static_cast<long>(alignment)}});
   if (bytes == 0) return nullptr;
   void* block = take(bytes, alignment);
   group.world().quiet();  // as a barrier does
@@ -51,7 +51,7 @@ void* SymmetricHeap::allocate(Group& group, std::size_t bytes, std::size_t align
 }
 
 void* SymmetricHeap::allocate_zeroed(Group& group, std::size_t count, std::size_t size, const char* call) noexcept {
-  const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes_of(count, size)});
+  const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes_of(count, size), .unit = "bytes"});
   if (count == 0 || size == 0) return nullptr;
   std::size_t bytes;
   void* block = __builtin_mul_overflow(count, size, &bytes) ? nullptr : take(bytes, 0);
@@ -76,7 +76,7 @@ std::size_t SymmetricHeap::block_offset(Group& group, void* block, const char* c
 }
 
 void SymmetricHeap::free(Group& group, void* block, const char* call) noexcept {
-  const WatchedCollective watched(group, CallKind::memory, call, {.dest = block});
+  const WatchedCollective watched(group, CallKind::memory, call, {.unit = "", .dest = block});
   if (block == nullptr) return;
   const std::size_t offset = block_offset(group, block, call);
   group.world().quiet();
@@ -91,7 +91,7 @@ void* SymmetricHeap::reallocate(Group& group, void* block, std::size_t bytes, co
     return nullptr;
   }
   const std::size_t offset = block_offset(group, block, call);
-  const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes, .dest = block});
+  const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes, .unit = "bytes", .dest = block});
   const std::size_t before = *allocator_.size_of(offset) - with_guard(0);
   group.world().quiet();
   group.sync(call);

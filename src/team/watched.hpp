@@ -20,6 +20,12 @@ class WatchedCollective final {
       observed_.emplace(observer, [&] { return told; });
     }
   }
+  /// How much of dest is written in all, where the members had to tell each other first.
+  void learn_dest_bytes(std::size_t bytes) noexcept {
+    if (!observed_) return;
+    what_.dest_bytes = bytes;
+    observed_->learned();
+  }
   WatchedCollective(const WatchedCollective&) = delete;
   WatchedCollective& operator=(const WatchedCollective&) = delete;
 

@@ -28,6 +28,36 @@ static void free_other(void) {
   long *a = shmem_malloc(64), *b = shmem_malloc(64);
   shmem_free(me == 1 ? a : b); // wrong
 }
+static void free_in_other_heap(void) {
+  shmemx_heap_t heaps[2];
+  void *blocks[2];
+  for (int i = 0; i < 2; ++i) {
+    const shmemx_heap_attr_t attributes = {.size = 1 << 16, .team = SHMEM_TEAM_WORLD};
+    if (shmemx_heap_create(&attributes, &heaps[i]) != 0) exit(96);
+    blocks[i] = shmemx_heap_malloc(heaps[i], 100);
+  }
+  shmemx_heap_free(heaps[me == 1], blocks[me == 1]); // wrong
+}
+static void destroy_other_heap(void) {
+  shmemx_heap_t heaps[2];
+  const shmemx_heap_attr_t attributes = {.size = 1 << 16, .team = SHMEM_TEAM_WORLD};
+  for (int i = 0; i < 2; ++i)
+    if (shmemx_heap_create(&attributes, &heaps[i]) != 0) exit(96);
+  shmemx_heap_destroy(heaps[me == 1]); // wrong
+}
+static void alignments(void) {
+  shmem_align(me == 1 ? 4096 : 64, 100); // wrong
+}
+static void strides(void) {
+  shmem_long_alltoalls(SHMEM_TEAM_WORLD, dest, source, me == 1 ? 2 : 1, 1, 2); // wrong
+}
+static void splits(void) {
+  shmem_team_t pair;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, me == 1 ? 3 : 2, NULL, 0, &pair); // wrong
+}
+static void active_sets(void) {
+  shmem_long_sum_to_all(dest, source, 1, 0, 0, me == 1 ? 2 : 3, work, psync); // wrong
+}
 static void operations(void) {
   if (me == 1) shmem_long_max_reduce(SHMEM_TEAM_WORLD, dest, source, 4); // wrong
   else shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 4);
@@ -95,6 +125,22 @@ static void wait_freed(void) {
   shmem_free(p);
   if (me == 1) shmem_long_wait_until(p, SHMEM_CMP_EQ, 5); // wrong
   shmem_barrier_all();
+}
+static void past_block_collect(void) {
+  shmem_long_collect(SHMEM_TEAM_WORLD, heap, source, me == 1 ? 40 : 20); // wrong
+}
+static void freed_collect(void) {
+  long *p = shmem_malloc(64);
+  shmem_free(p);
+  shmem_long_collect(SHMEM_TEAM_WORLD, dest, p, 4); // wrong
+}
+static void freed_alltoalls(void) {
+  long *p = shmem_malloc(256);
+  shmem_free(p);
+  shmem_long_alltoalls(SHMEM_TEAM_WORLD, p, source, 2, 1, 2); // wrong
+}
+static void overrun_last(void) {
+  if (me == 1) heap[64] = 1;
 }
 static void overrun(void) {
   if (me == 1) heap[64] = 1;
@@ -190,6 +236,11 @@ static void psync_third(void) {
   shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, other_psync);
   shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, other_psync); // wrong
 }
+static void psync_again_for_two(void) { // PEs 0 and 1 meet in between, but not PE 2
+  shmem_long_sum_to_all(dest, source, 1, 0, 0, npes, work, psync);
+  if (me < 2) shmem_long_sum_to_all(dest, source, 1, 0, 0, 2, work, other_psync);
+  shmem_long_sum_to_all(dest, source, 1, 0, 0, npes, work, psync); // wrong
+}
 static void psync_unset(void) {
   psync[1] = 17;
   shmem_broadcast64(dest, source, 4, 0, 0, 0, npes, psync); // wrong
@@ -241,6 +292,18 @@ static void right(void) {
   shmem_barrier_all();
   for (int i = 0; i < 4; ++i) shmem_long_sum_to_all(dest, source, 1, 0, 0, npes, work, i % 2 == 0 ? psync : other_psync);
   for (int i = 0; i < 3; ++i) shmem_sync(0, 0, npes, psync);
+  for (int i = 0; i < 3; ++i) {  // what frees the array: its set within another, a signal, nobody else in the set
+    if (me < 2) shmem_long_sum_to_all(dest, source, 1, 0, 0, 2, work, psync);
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 1);
+  }
+  for (int i = 0; i < 3 && me < 2; ++i) {
+    shmem_broadcast64(dest, source, 4, 0, 0, 0, 2, other_psync);
+    shmem_long_p(&word, i + 1, 1 - me);
+    shmem_long_wait_until(&word, SHMEM_CMP_GE, i + 1);
+  }
+  shmem_barrier_all();
+  for (int i = 0; i < 3; ++i) shmem_long_sum_to_all(dest, source, 1, me, 0, 1, work, psync);
+  shmem_long_alltoalls(SHMEM_TEAM_WORLD, dest, dest + 1, 2, 2, 2);  // one between the other's elements
   shmem_set_lock(&lock);
   shmem_clear_lock(&lock);
   shmem_free(p);
@@ -255,7 +318,9 @@ static const struct {
   int level;
 } cases[] = {
 #define CASE(name) {#name, name, SHMEM_THREAD_FUNNELED}
-    CASE(malloc_sizes), CASE(malloc_calls), CASE(free_other), CASE(operations), CASE(types), CASE(counts), CASE(roots),
+    CASE(malloc_sizes), CASE(malloc_calls), CASE(free_other), CASE(free_in_other_heap), CASE(destroy_other_heap), CASE(alignments), CASE(strides),
+    CASE(splits), CASE(active_sets), CASE(past_block_collect), CASE(freed_collect), CASE(freed_alltoalls), CASE(overrun_last),
+    CASE(psync_again_for_two), CASE(operations), CASE(types), CASE(counts), CASE(roots),
     CASE(addresses), CASE(team), CASE(never), CASE(locks), CASE(freed_put), CASE(freed_source), CASE(never_allocated), CASE(past_block),
     CASE(past_block_get), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
     CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(overrun_team_heap), CASE(overlap_put), CASE(overlap_reduce),

@@ -22,6 +22,18 @@ CASES = {
     "malloc_sizes": "shmem_malloc: " + DIFFER.format("shmem_malloc", ", 100 bytes", 1, "shmem_malloc", ", 200 bytes"),
     "malloc_calls": "shmem_barrier_all: " + DIFFER.format("shmem_malloc", ", 64 bytes", 1, "shmem_barrier_all", ""),
     "free_other": "shmem_free: " + DIFFER.format("shmem_free", ANY + r"heap \+ 0x[0-9a-f]+", 1, "shmem_free", ANY + r"heap \+ 0x[0-9a-f]+"),
+    "free_in_other_heap": "shmemx_heap_free: " + DIFFER.format("shmemx_heap_free", ANY, 1, "shmemx_heap_free", ANY),
+    "destroy_other_heap": "shmemx_heap_destroy: " + DIFFER.format("shmemx_heap_destroy", r", heap \d+", 1, "shmemx_heap_destroy", r", heap \d+"),
+    "alignments": "shmem_align: " + DIFFER.format("shmem_align", ", 100 bytes, aligned to 64", 1, "shmem_align", ", 100 bytes, aligned to 4096"),
+    "strides": "shmem_long_alltoalls: " + DIFFER.format("shmem_long_alltoalls", ", 2 elements" + ANY, 1, "shmem_long_alltoalls", ", 2 elements, strides 2 and 1" + ANY),
+    "splits": "shmem_team_split_strided: " + DIFFER.format("shmem_team_split_strided", ", start 0, stride 1, size 2", 1, "shmem_team_split_strided", ", start 0, stride 1, size 3"),
+    "active_sets": r"shmem_long_sum_to_all: the members of the active set do not call the same: PE 0 calls shmem_long_sum_to_all\(active set of 3 PEs from PE 0 to PE 2"
+                   r".*; PE 1 calls shmem_long_sum_to_all\(active set of 2 PEs from PE 0 to PE 1",
+    "past_block_collect": r"shmem_long_collect: dest: 640 bytes from 0x[0-9a-f]+ run 128 bytes past the end of the block of 512 bytes",
+    "freed_collect": r"shmem_long_collect: source: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
+    "freed_alltoalls": r"shmem_long_alltoalls: dest: 0x[0-9a-f]+ is in the block of 256 bytes at 0x[0-9a-f]+, which has been freed",
+    "overrun_last": r"shmem_finalize: the block of 512 bytes at 0x[0-9a-f]+ was written past its end, at bytes 512 to 519",
+    "psync_again_for_two": r"shmem_long_sum_to_all: the pSync array at 0x[0-9a-f]+ is used again too early",
     "operations": "shmem_long_max_reduce: " + DIFFER.format("shmem_long_sum_reduce", ", 4 elements" + ANY, 1, "shmem_long_max_reduce", ANY),
     "types": "shmem_int_sum_reduce: " + DIFFER.format("shmem_long_sum_reduce", ANY, 2, "shmem_int_sum_reduce", ANY),
     "counts": "shmem_long_sum_reduce: " + DIFFER.format("shmem_long_sum_reduce", ", 4 elements" + ANY, 1, "shmem_long_sum_reduce", ", 5 elements" + ANY),
@@ -70,10 +82,10 @@ def wrong_lines():
 
 
 class Check(unittest.TestCase):
-    def run_case(self, case, check="1"):
+    def run_case(self, case, check="1", options=()):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
         environment.update(SHOAL_CHECK=check)
-        return subprocess.run([SHOALRUN, "--timeout", "40", "-n", "3", PROGRAM, case], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        return subprocess.run([SHOALRUN, "--timeout", "40", "-n", "3", *options, PROGRAM, case], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=environment, timeout=DEADLINE)
 
     def test_each_mistake_is_named_with_both_sides_and_the_line(self):
@@ -84,8 +96,13 @@ class Check(unittest.TestCase):
                 self.assertEqual(run.returncode, 1, run.stderr)
                 self.assertRegex(run.stderr, rf"(?m)^shoal: PE \d: {pattern}")
                 # SERIALIZED and deadlocks are noticed by any of several calls.
-                if shutil.which("addr2line") and case not in ("serialized", "never", "team", "locks"):
+                if shutil.which("addr2line") and case not in ("serialized", "never", "team", "locks", "overrun_last"):
                     self.assertRegex(run.stderr, rf"check_programs\.c:({'|'.join(map(str, wrong[case]))})\b", case)
+
+    def test_both_sides_are_named_between_nodes_too(self):
+        run = self.run_case("counts", options=("--fake-nodes", "0,1,1"))
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, rf"(?m)^shoal: PE \d: {CASES['counts']}")
 
     def test_right_programs_run(self):
         for check in ("1", "0"):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs whose accesses nothing orders, and programs that order them: `race_programs CASE` on 3 PEs, for race_test.py. What races
 // stands on lines that end with "// race".
+#include <aclshmemx.h>
 #include <shmem.h>
 #include <shmemx.h>
 #include <stdio.h>
@@ -159,12 +160,33 @@ static void heaps(void) {
   shmem_barrier_all();
 }
 
+static void synced_the_other_way(void) {
+  aclshmemx_team_t all;
+  if (aclshmemx_team_get_default(&all) != 0) exit(96);
+  if (me == 0) shmem_long_put(data, source, 8, 1);
+  aclshmemx_team_sync(all);
+  if (me == 2) shmem_long_get(got, data, 8, 1);
+  shmem_barrier_all();
+}
+
+/* ---- others ---- */
+static void large(void) {
+  char *block = shmem_malloc(3 << 20);
+  if (me == 0) shmem_putmem(block, block, 3 << 20, 1);
+  shmem_barrier_all();
+}
+static void early(void) {
+  put_put();
+  if (me == 1) exit(3);
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
 } cases[] = {{"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
-             {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"endless", endless}, {"heaps", heaps}};
+             {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"endless", endless}, {"heaps", heaps},
+             {"synced_the_other_way", synced_the_other_way}, {"large", large}, {"early", early}};
 
 static void last_words(void) { puts("exit handler ran"); }
 

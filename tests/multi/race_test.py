@@ -34,7 +34,7 @@ PLAIN_CASES = {
     "set_get": (1, WRITES.format(1, "a store"), READS.format(2, "shmem_getmem")),
 }
 PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced"]
-RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "heaps"]
+RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "heaps", "synced_the_other_way"]
 
 
 def run(arguments, **variables):
@@ -99,6 +99,14 @@ class Race(unittest.TestCase):
         found = run([PROGRAM, "endless"])
         self.assertEqual(found.returncode, 0, found.stderr)
         self.assertRegex(found.stderr, r"^shoal: race: the last \d+ calls and accesses of PE 0 were not looked at, nor what other PEs did meanwhile: only 400000 are kept\n$")
+
+    def test_what_is_not_looked_at_is_said(self):
+        found = run([PROGRAM, "large"])
+        self.assertEqual((found.returncode, found.stderr),
+                         (0, "shoal: race: of each of 1 calls and accesses that touch more, only the first 2 MiB were looked at\n"))
+        found = run([PROGRAM, "early"])
+        self.assertEqual(found.returncode, 3, found.stderr)
+        self.assertIn("shoal: PE 1: SHOAL_RACE: no report, since this PE ends the job, with status 3, before all have called shmem_finalize\n", found.stderr)
 
     def check_right(self, program, cases):
         for case in cases:
