@@ -17,7 +17,7 @@
 //       68   188    detail     NUL-terminated text: the call's arguments
 //      256    48    wait       what the call waits for, for those who look for the reason (Wait)
 //      304   128    members    bit i: world PE i is one of those who meet
-//      432    80  counters     each by itself, not under the sequence (Counters)
+//      432    88  counters     each by itself, not under the sequence (Counters)
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -69,8 +69,9 @@ struct Counters {
   std::atomic<std::uint64_t> watched;     ///< 1: the two before are counted
   std::atomic<std::uint64_t> threaded;  ///< 1: while one thread waits, another may act: thread level multiple, kernels
   std::atomic<std::uint64_t> polls;     ///< how often it has looked in vain for what it waits for
+  std::atomic<std::uint64_t> n_pes;     ///< of record 0: how many records there are, in a file with room for more; else 0
 };
-static_assert(sizeof(Counters) == 80);
+static_assert(sizeof(Counters) == 88);
 
 /// What a record says about its PE at one time.
 struct StatusFields {
@@ -88,7 +89,7 @@ struct alignas(64) StatusRecord {
   StatusFields fields;
   Counters counters;
 };
-static_assert(sizeof(StatusRecord) == 512 && offsetof(StatusRecord, counters) == 432);
+static_assert(sizeof(StatusRecord) == 576 && offsetof(StatusRecord, counters) == 432);
 
 /// What a wait says about itself when it is published.
 struct WaitText {

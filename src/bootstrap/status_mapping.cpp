@@ -59,6 +59,7 @@ void StatusMapping::move_to(int fd) {
   ::munmap(records_, length_);
   records_ = static_cast<StatusRecord*>(there);
   fd_ = std::move(copy);
+  records_[0].counters.n_pes.store(length_ / sizeof(StatusRecord), std::memory_order_relaxed);
 }
 
 StatusMapping::StatusMapping(StatusMapping&& other) noexcept

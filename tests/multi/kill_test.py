@@ -48,9 +48,9 @@ def descendants_of(pid):
 
 
 def leftovers():
-    """Names that a library of this kind could leave behind."""
+    """Names that a library of this kind could leave behind; not those of other tests, which may run beside."""
     return {os.path.join(folder, name) for folder in ("/tmp", "/dev/shm", "/var/tmp") if os.path.isdir(folder)
-            for name in os.listdir(folder) if name.lower().startswith(("shoal-", "shmem"))}
+            for name in os.listdir(folder) if name.lower().startswith(("shoal-", "shmem")) and not name.startswith("shoal-test-")}
 
 
 def runs_target(pid):

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -73,7 +74,7 @@ Page::Page(pid_t pid) {
   if (!exists(pid)) throw Error(Code::invalid_argument, strf("there is no process %d", static_cast<int>(pid)));
   const UniqueFd file = find_below(pid, 3);
   struct stat s;
-  if (!file || ::fstat(file.get(), &s) != 0 || s.st_size == 0)
+  if (!file || ::fstat(file.get(), &s) != 0 || s.st_size < static_cast<off_t>(sizeof(StatusRecord)))
     throw Error(
         Code::invalid_argument,
         strf("process %d belongs to no job of several PEs that may be looked at: give the pid of shoalrun or of a "
@@ -85,13 +86,19 @@ Page::Page(pid_t pid) {
   records_ = static_cast<const StatusRecord*>(at);
 }
 
+std::size_t Page::n_pes() const {
+  const std::uint64_t said = records_[0].counters.n_pes.load(std::memory_order_relaxed);
+  const std::size_t room = length_ / sizeof(StatusRecord);
+  return said == 0 ? room : std::min<std::size_t>(said, room);
+}
+
 Page::~Page() {
   if (records_ != nullptr) ::munmap(const_cast<StatusRecord*>(records_), length_);
 }
 
 std::vector<PeView> Page::read(std::uint64_t now) const {
   std::vector<PeView> views;
-  for (std::size_t pe = 0; pe < length_ / sizeof(StatusRecord); ++pe) {
+  for (std::size_t pe = 0; pe < n_pes(); ++pe) {
     const Counters& counters = records_[pe].counters;
     const auto load = [](const std::atomic<std::uint64_t>& value) { return value.load(std::memory_order_relaxed); };
     PeView view;
@@ -114,7 +121,7 @@ std::vector<PeView> Page::read(std::uint64_t now) const {
 }
 
 bool Page::alive() const {
-  for (std::size_t pe = 0; pe < length_ / sizeof(StatusRecord); ++pe) {
+  for (std::size_t pe = 0; pe < n_pes(); ++pe) {
     const int pid = read_status(records_[pe]).pid;
     if (pid != 0 && exists(pid)) return true;
   }

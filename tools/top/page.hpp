@@ -33,6 +33,7 @@ class Page final {
   bool alive() const;
 
  private:
+  std::size_t n_pes() const;
   const StatusRecord* records_ = nullptr;
   std::size_t length_ = 0;
 };
