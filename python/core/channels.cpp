@@ -178,9 +178,9 @@ void Channels::close() {
   for (const auto& receive : receives_) cut_off(*receive);
 }
 
-void Channels::abandon(Transfer& transfer) {
+bool Channels::abandon(Transfer& transfer) {
   const std::lock_guard guard(mutex_);
-  if (transfer.done) return;
+  if (transfer.done) return false;
   if (transfer.sends) {
     transfer.copy.assign(transfer.data, transfer.data + transfer.bytes);
     transfer.data = transfer.copy.data();
@@ -188,6 +188,7 @@ void Channels::abandon(Transfer& transfer) {
     receives_.remove_if([&](const auto& receive) { return receive.get() == &transfer; });
     transfer.bytes = 0;
   }
+  return true;
 }
 
 void Channels::progress() {

@@ -224,7 +224,7 @@ Operand operand_of(int type, std::uint64_t count, const Shape& shape) { return O
 void define_groups(py::module_& m) {
   m.def("take_slot", [](int members) {
     const int slot = runtime().pool().take();
-    clear_slot(runtime().pool(), slot, members);
+    if (slot >= 0) clear_slot(runtime().pool(), slot, members);
     return slot;
   });
   m.def("give_back_slot", [](int slot) { runtime().pool().give_back(slot); });
@@ -292,7 +292,7 @@ void define_channels(py::module_& m) {
   m.def("enter_background", &enter_background);
   m.def("test_transfer", [](const Started& s) { return s.channels->test(*s.transfer); }, Unlocked());
   m.def("wait_transfer", [](const Started& s, double timeout) { s.channels->wait(*s.transfer, timeout); }, Unlocked());
-  m.def("abandon_transfer", [](const Started& s) { s.channels->abandon(*s.transfer); }, Unlocked());
+  m.def("abandon_transfer", [](const Started& s) { return s.channels->abandon(*s.transfer); }, Unlocked());
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ struct Pool {
   std::atomic<std::uint64_t> taken = 0;  ///< bit i: slot i is in use here; orders nothing else
 
   char* slot(int i) const noexcept { return base + channel_bytes + static_cast<std::size_t>(i) * slot_bytes; }
-  /// @throws std::runtime_error when this PE is in too many groups
-  int take();
+  /// @return -1 when this PE is in too many groups
+  int take() noexcept;
   void give_back(int slot) noexcept { taken.fetch_and(~(std::uint64_t{1} << slot), std::memory_order_relaxed); }
 };
 

@@ -299,6 +299,25 @@ def test_many_teams_come_and_go():
         team.destroy()
 
 
+@on_pes(3)
+def test_a_pe_in_too_many_teams_is_an_error_on_all_members():
+    me, world = shoal.my_pe(), shoal.world()
+    taken = []
+    while me == 1 and (slot := shoal._core.take_slot(1)) >= 0:
+        taken.append(slot)
+    for _ in range(100):  # they leave nothing behind
+        with pytest.raises(RuntimeError, match=r"PEs \[1\] are in too many teams"):
+            world.split_strided(0, 1, 2)
+        with pytest.raises(RuntimeError, match=r"PEs \[1\] are in too many teams"):
+            world.split_2d(2)
+    for slot in taken:
+        shoal._core.give_back_slot(slot)
+    row, column = world.split_2d(2)
+    assert row.all_gather(me).tolist() == row.pes and column.all_gather(me).tolist() == column.pes
+    row.destroy()
+    column.destroy()
+
+
 @on_pes(2)
 def test_calls_from_threads_on_different_teams():
     teams = [shoal.world().split_strided(0, 1, 2) for _ in range(4)]

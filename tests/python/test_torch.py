@@ -281,6 +281,109 @@ def test_a_partner_that_does_not_come_is_a_timeout():
             dist.all_reduce(torch.zeros(3), group=group)
 
 
+@on_pes(2)
+def test_a_receive_that_timed_out_takes_no_later_message():
+    me, _ = start()
+    group = dist.new_group([0, 1], timeout=datetime.timedelta(seconds=1))
+    got = torch.zeros(2)
+    if me == 0:
+        lost = torch.zeros(2)
+        with pytest.raises(TimeoutError, match="PE 1 with tag 3"):
+            dist.recv(lost, 1, group=group, tag=3)
+        dist.barrier()
+        dist.barrier()
+        dist.recv(got, 1, group=group, tag=3)
+        assert got.tolist() == [7, 7] and lost.tolist() == [0, 0]
+    else:
+        dist.barrier()
+        work = dist.isend(torch.full((2,), 7.0), 0, group=group, tag=3)
+        dist.barrier()
+        work.wait()
+
+
+@on_pes(2)
+def test_groups_made_again_on_one_store_read_no_old_keys():
+    import shoal.torch  # pylint: disable=import-outside-toplevel
+    me, n = start()
+    store = dist.PrefixStore("again", dist.distributed_c10d._get_default_store())
+    for turn in range(20):
+        rank = (me + turn) % n
+        group = shoal.torch.ProcessGroup(store, rank, n, datetime.timedelta(seconds=60))
+        outputs = [torch.empty(1) for _ in range(n)]
+        group.allgather([outputs], [torch.tensor([float(me)])]).wait()
+        assert [(int(output) + turn) % n for output in outputs] == list(range(n))
+        group.shutdown()
+
+
+@on_pes(2)
+def test_a_rank_in_too_many_groups_is_an_error_on_all_of_them():
+    import shoal.torch  # pylint: disable=import-outside-toplevel
+    me, _ = start()
+    store = dist.PrefixStore("full", dist.distributed_c10d._get_default_store())
+    taken = []
+    while me == 0 and (slot := shoal._core.take_slot(1)) >= 0:
+        taken.append(slot)
+    for _ in range(100):
+        with pytest.raises(RuntimeError, match=r"PEs \[0\] are in too many"):
+            shoal.torch.ProcessGroup(store, me, 2, datetime.timedelta(seconds=20))
+    for slot in taken:
+        shoal._core.give_back_slot(slot)
+    shoal.torch.ProcessGroup(store, me, 2, datetime.timedelta(seconds=20)).shutdown()
+
+
+@on_pes(2, 3)
+def test_averages_stay_within_the_dtype():
+    me, n = start()
+    most = torch.full((1000,), 60_000.0, dtype=torch.float16)
+    average = dist.ReduceOp.AVG
+    for dtype in (torch.float16, torch.bfloat16):
+        wanted = most.to(dtype)
+        total, output = wanted.clone(), torch.empty_like(wanted)
+        dist.all_reduce(total, average)
+        assert torch.allclose(total, wanted, rtol=0.01), (dtype, total[0])
+        total = wanted.clone()
+        dist.reduce(total, 0, average)
+        assert me != 0 or torch.allclose(total, wanted, rtol=0.01)
+        inputs = [wanted.clone() for _ in range(n)]
+        dist.reduce_scatter(output, inputs, average)
+        assert torch.allclose(output, wanted, rtol=0.01) and all(equal(one, wanted) for one in inputs)
+        output.zero_()
+        getattr(dist, "reduce_scatter_tensor", getattr(dist, "_reduce_scatter_base", None))(output, torch.cat(inputs), average)
+        assert torch.allclose(output, wanted, rtol=0.01)
+    with pytest.raises(TypeError, match="bools have no average"):
+        if me == 0:  # it waits for nobody
+            dist.all_reduce(torch.ones(3, dtype=torch.bool), average)
+        raise TypeError("bools have no average")
+
+
+@on_pes(2)
+def test_coalesced_operations_are_waited_for():
+    import shoal  # pylint: disable=import-outside-toplevel
+    me, n = start()
+    group = dist.distributed_c10d._get_default_group()
+    device = torch.device("cpu")
+    if me == 1:
+        shoal.sync()
+    for ask in ("wait", "future"):
+        total, incoming, piece = torch.ones(1000), torch.zeros(100_000), torch.zeros(3)
+        group._start_coalescing(device)
+        dist.isend(torch.full((100_000,), float(me)), 1 - me, tag=5)
+        dist.irecv(incoming, 1 - me, tag=5)
+        dist.broadcast(piece, 0, async_op=True)
+        group.allreduce_coalesced([total]) if me else dist.all_reduce(total, async_op=True)
+        work = group._end_coalescing(device)
+        if me == 0 and ask == "wait":
+            assert not work.is_completed() and not work.is_success()
+            with pytest.raises(TimeoutError):
+                work.wait(datetime.timedelta(seconds=0.1))
+            shoal.sync()
+        result = work.get_future().wait() if ask == "future" else work.wait() and work.result()
+        assert [len(tensor) for tensor in result] == [100_000, 100_000, 3, 1000]
+        assert work.is_success() and work.exception() is None
+        assert (total == n).all() and (incoming == 1 - me).all()
+    assert group._end_coalescing(device).wait()  # of nothing
+
+
 def within(seconds, holds):
     """Whether it comes to hold: what threads of the backend do, they do soon."""
     deadline = time.monotonic() + seconds
@@ -325,6 +428,32 @@ def test_interrupt_is_for_who_waits_whosever_operation_runs():
     assert work.is_completed() and not work.is_success()
     with pytest.raises(KeyboardInterrupt):
         work.wait()
+
+
+    future = (work := Work(None, interrupted, [])).get_future()
+    with pytest.raises(KeyboardInterrupt):
+        work._run()
+    for failed in (future, work.get_future()):
+        assert failed.done()
+        with pytest.raises(RuntimeError, match="KeyboardInterrupt"):
+            failed.wait()
+
+
+def test_training_with_an_absent_rank_ends_by_an_exception():
+    run = job(2, """
+        import shoal, torch, torch.distributed as dist, shoal.torch
+        dist.init_process_group("shoal")
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+        if dist.get_rank() == 0:
+            dist.distributed_c10d._get_default_group()._members.set_timeout(1.0)
+            try:
+                model(torch.ones(2, 4)).sum().backward()
+                raise SystemExit("no exception")
+            except RuntimeError as error:
+                assert "PE 0 waited 1 s for PE 1" in str(error), error
+        shoal.barrier()
+        """)
+    assert run.status == 0, run
 
 
 @on_pes(2)
