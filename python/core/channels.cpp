@@ -223,4 +223,10 @@ void Channels::wait(Transfer& transfer, double timeout_seconds) {
   if (!transfer.error.empty()) throw std::invalid_argument(transfer.error);
 }
 
+void Channels::wait_any(const std::vector<Transfer*>& transfers, double timeout_seconds) {
+  Backoff backoff(Runtime::instance().crowded(), deadline_after(timeout_seconds));
+  while (std::none_of(transfers.begin(), transfers.end(), [&](Transfer* transfer) { return test(*transfer); }))
+    backoff.pause([&] { return "no message arrived or left within " + std::to_string(timeout_seconds) + " s"; });
+}
+
 }  // namespace shoal::python

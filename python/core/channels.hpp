@@ -54,6 +54,8 @@ class Channels final {
   void close();
   /// @throws std::invalid_argument when the message doesn't fit, Timeout, std::runtime_error after close
   void wait(Transfer& transfer, double timeout_seconds);
+  /// Waits until one of them is done. @throws Timeout
+  void wait_any(const std::vector<Transfer*>& transfers, double timeout_seconds);
 
  private:
   struct Header {

@@ -63,6 +63,11 @@ class Runtime final {
   /// The same; null between finalize and init.
   std::shared_ptr<Channels> channels() const noexcept;
 
+  /// What waits for other PEs on the heap does so between these: finalize ends the wait, and goes on when all have left.
+  /// @throws std::runtime_error where the job of this epoch has ended
+  void enter(const std::string& who, std::uint64_t epoch);
+  void leave() noexcept;
+
   /// Collective. @throws std::runtime_error
   void init(int thread_level);
   void finalize();
@@ -91,6 +96,7 @@ class Runtime final {
   Block* remember(void* data, std::size_t bytes);
 
   std::mutex life_;                   // held by init and finalize
+  std::atomic<int> inside_ = 0;       // between enter() and leave()
   std::atomic<std::uint64_t> epoch_ = 0;
   int me_ = -1, n_pes_ = 0, inits_ = 0;
   bool crowded_ = false;
@@ -101,6 +107,15 @@ class Runtime final {
   std::shared_ptr<Channels> channels_;
   std::vector<Live> live_;          // by address
   std::vector<bool> ids_;           // in use
+};
+
+/// From enter() to leave().
+class Stay final {
+ public:
+  Stay(const std::string& who, std::uint64_t epoch) { Runtime::instance().enter(who, epoch); }
+  ~Stay() { Runtime::instance().leave(); }
+  Stay(const Stay&) = delete;
+  Stay& operator=(const Stay&) = delete;
 };
 
 /// The memory of one symmetric array, as a Python object that shows it by the buffer protocol. Dropping it only notes that

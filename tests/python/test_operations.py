@@ -223,8 +223,12 @@ def test_bad_atomics_raise():
     x = shoal.zeros(3, "int32")
     with pytest.raises(OverflowError, match="int32"):
         shoal.atomic(x, 0, 0).add(1 << 31)
-    with pytest.raises(OverflowError):
-        shoal.atomic(x, 0, 0).add("a")
+    cell = shoal.atomic(x, 0, 0)
+    for call in (cell.store, cell.swap, cell.add, cell.fetch_add, lambda bad: cell.compare_swap(bad, 1), lambda bad: cell.compare_swap(1, bad)):
+        for bad in (None, "a"):
+            with pytest.raises(TypeError, match="no value of int32"):
+                call(bad)
+    assert cell.load() == 0
     packed = shoal.zeros(3, [("a", "i1"), ("b", "i8")])["b"]
     with pytest.raises(ValueError, match="aligned"):
         shoal.atomic(packed, 1, 0)
