@@ -225,7 +225,12 @@ void Channels::wait(Transfer& transfer, double timeout_seconds) {
 
 void Channels::wait_any(const std::vector<Transfer*>& transfers, double timeout_seconds) {
   Backoff backoff(Runtime::instance().crowded(), deadline_after(timeout_seconds));
-  while (std::none_of(transfers.begin(), transfers.end(), [&](Transfer* transfer) { return test(*transfer); }))
+  const auto some_done = [&] {
+    const std::lock_guard guard(mutex_);
+    progress();
+    return std::any_of(transfers.begin(), transfers.end(), [](const Transfer* transfer) { return transfer->done; });
+  };
+  while (!some_done())
     backoff.pause([&] { return "no message arrived or left within " + std::to_string(timeout_seconds) + " s"; });
 }
 

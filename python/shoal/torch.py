@@ -38,7 +38,7 @@ _REDUCTIONS = {int(getattr(dist.ReduceOp.RedOpType, name)): operation for name, 
     ("PREMUL_SUM", "sum"))}
 _PLAIN = {kind: (OPERATIONS[operation], None, None) for kind, operation in _REDUCTIONS.items()}  # see _reduction
 _AVERAGE, _PREMULTIPLIED = int(dist.ReduceOp.RedOpType.AVG), int(dist.ReduceOp.RedOpType.PREMUL_SUM)
-_SLICE = 0.1  # seconds: how long a thread waits before it looks whether it should end
+_SLICE = 0.005  # seconds: how long a thread waits for transfers before it looks whether there are more, or it should end
 _groups: "weakref.WeakSet" = weakref.WeakSet()
 _serials = itertools.count()
 
@@ -52,6 +52,12 @@ def _close() -> None:
 
 # The threads of a group. They hold it only while it has work: that a group is dropped ends them.
 
+def _started(name: str, target: "Callable[..., None]", *arguments: Any) -> threading.Thread:
+    thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
 def _serve(tokens: "queue.SimpleQueue") -> None:
     _core.enter_background()
     while (work := tokens.get()) is not None:
@@ -63,13 +69,19 @@ def _serve(tokens: "queue.SimpleQueue") -> None:
 
 def _serve_transfers(works: "queue.SimpleQueue", ending: threading.Event) -> None:
     _core.enter_background()
-    while (work := works.get()) is not None:
-        while not work._done and not ending.is_set():
-            try:
-                work._settle(_SLICE)
-            except TimeoutError:
-                pass
-        del work
+    pending: "list[TransferWork]" = []
+    while not ending.is_set():
+        while not pending or not works.empty():
+            work = works.get()
+            if work is None:
+                return
+            pending.append(work)
+            del work
+        try:
+            _core.wait_any_transfer([work._transfer for work in pending], _SLICE)
+        except TimeoutError:
+            pass
+        pending = [work for work in pending if not work.is_completed()]
 
 
 def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -78,7 +90,7 @@ def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     It keeps its memory until all PEs have dropped theirs. Raises as :func:`shoal.empty`.
     """
     size = torch.Size(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
-    memory = shoal.empty(max(size.numel(), 1) * torch.empty(0, dtype=dtype).element_size(), "uint8")
+    memory = _array.allocate(_TYPES.get(dtype, _array.BYTES), torch.empty(0, dtype=dtype).element_size(), size)
     return torch.frombuffer(memory, dtype=dtype, count=size.numel()).view(size) if size.numel() else torch.empty(size, dtype=dtype)
 
 
@@ -154,6 +166,7 @@ class ProcessGroup(dist.ProcessGroup):
         self._queue: "collections.deque[Work]" = collections.deque()
         self._tokens: "queue.SimpleQueue" = queue.SimpleQueue()
         self._transfers: "queue.SimpleQueue" = queue.SimpleQueue()
+        self._starting = threading.Lock()  # between threads that start these two
         self._thread: "Optional[threading.Thread]" = None
         self._transfer_thread: "Optional[threading.Thread]" = None
         self._ending = threading.Event()
@@ -179,9 +192,9 @@ class ProcessGroup(dist.ProcessGroup):
         if getattr(options, "asyncOp", True):
             work = Work(self, action, result)
             self._queue.append(work)
-            if self._thread is None:
-                self._thread = threading.Thread(target=_serve, args=(self._tokens,), name="shoal", daemon=True)
-                self._thread.start()
+            with self._starting:
+                if self._thread is None:
+                    self._thread = _started("shoal", _serve, self._tokens)
             self._tokens.put(work)
             return self._begun(work)
         with self._lock:
@@ -482,10 +495,9 @@ class ProcessGroup(dist.ProcessGroup):
 
     def _start(self, work: TransferWork) -> Work:
         if not work.is_completed():
-            if self._transfer_thread is None:
-                self._transfer_thread = threading.Thread(target=_serve_transfers, args=(self._transfers, self._ending),
-                                                         name="shoal transfers", daemon=True)
-                self._transfer_thread.start()
+            with self._starting:
+                if self._transfer_thread is None:
+                    self._transfer_thread = _started("shoal transfers", _serve_transfers, self._transfers, self._ending)
             self._transfers.put(work)
         return self._begun(work)
 

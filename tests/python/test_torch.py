@@ -384,6 +384,84 @@ def test_coalesced_operations_are_waited_for():
     assert group._end_coalescing(device).wait()  # of nothing
 
 
+@on_pes(2)
+def test_each_transfers_future_completes_with_it():
+    me, _ = start()
+    late = torch.zeros(1)
+    receive = dist.irecv(late, 1 - me, tag=31)
+    pending = receive.get_future()
+    soon = [dist.irecv(torch.zeros(1), 1 - me, tag=32 + i).get_future() for i in range(3)]
+    for i in (2, 0, 1):
+        dist.send(torch.ones(1), 1 - me, tag=32 + i)
+        assert soon[i].wait()[0].item() == 1 and not pending.done()
+    dist.barrier()
+    dist.send(torch.ones(1), 1 - me, tag=31)
+    assert pending.wait()[0].item() == 1
+
+
+@on_pes(2)
+def test_tensors_that_ranks_make_otherwise_are_named():
+    import shoal.torch  # pylint: disable=import-outside-toplevel
+    me, _ = start()
+    with pytest.raises(ValueError, match=r"PE 0 has an allocation of shape \(3, 4\) of float32.*\(3, 5\) of float32|"
+                                         r"PE 1 has an allocation of shape \(3, 5\) of float32.*\(3, 4\) of float32"):
+        shoal.torch.empty(3, 4 + me)
+    with pytest.raises(ValueError, match="bfloat16"):
+        shoal.torch.zeros(8, dtype=torch.bfloat16 if me else torch.float16)
+    with pytest.raises(MemoryError, match="no room for 4398046511104 bytes"):
+        shoal.torch.empty(1 << 20, 1 << 20)
+    assert shoal.torch.empty(0, 3).shape == (0, 3) and shoal.torch.zeros((2, 3), dtype=torch.bfloat16).sum() == 0
+
+
+@on_pes(2)
+def test_bfloat16_outside_the_backend_is_told_where_to_go():
+    import shoal.torch  # pylint: disable=import-outside-toplevel
+    me, n = start()
+    tensor = shoal.torch.zeros(4, dtype=torch.bfloat16)
+    for call in (lambda: shoal.put(tensor, tensor, 0), lambda: shoal.all_reduce(tensor), lambda: shoal.get(tensor, 0)):
+        with pytest.raises(TypeError, match=r"NumPy has no torch.bfloat16.*view\(torch.int16\).*shoal.torch"):
+            call()
+    shoal.put(tensor.view(torch.int16), torch.full((4,), 2.5 + me, dtype=torch.bfloat16).view(torch.int16), (me + 1) % n)
+    shoal.barrier()
+    assert (tensor == 2.5 + (me - 1) % n).all()
+
+
+@on_pes(2)
+def test_threads_that_begin_together_start_one_thread():
+    me, _ = start()
+    group = dist.new_group([0, 1])
+    made, both, plain = [], threading.Barrier(2), threading.Thread
+
+    class Slow(plain):
+        """Waits for another to be made."""
+
+        def __init__(self, *arguments, **options):
+            if options.get("name", "").startswith("shoal"):
+                made.append(options["name"])
+                try:
+                    both.wait(0.2)
+                except threading.BrokenBarrierError:
+                    pass
+            super().__init__(*arguments, **options)
+
+    def begin(tag):
+        dist.irecv(torch.zeros(1), 1 - me, group=group, tag=tag)
+
+    callers = [plain(target=begin, args=(tag,)) for tag in (1, 2)]
+    threading.Thread = Slow
+    try:
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+    finally:
+        threading.Thread = plain
+    assert made == ["shoal transfers"]
+    for tag in (1, 2):
+        dist.send(torch.ones(1), 1 - me, group=group, tag=tag)
+    dist.barrier()
+
+
 def within(seconds, holds):
     """Whether it comes to hold: what threads of the backend do, they do soon."""
     deadline = time.monotonic() + seconds
@@ -575,6 +653,28 @@ def test_groups_of_a_job_that_ended_raise():
             shoal.barrier()
         """)
     assert run.status == 0, run
+
+
+def test_finalize_ends_operations_under_way():
+    run = job(2, """
+        import datetime, shoal, torch, torch.distributed as dist, shoal.torch
+        dist.init_process_group("shoal")
+        works = [dist.irecv(torch.ones(3), 1 - dist.get_rank())]
+        if dist.get_rank() == 0:  # PE 1 doesn't come
+            works.append(dist.all_reduce(torch.ones(3), async_op=True))
+            try:
+                works[-1].wait(datetime.timedelta(seconds=0.2))
+            except TimeoutError:
+                pass
+        shoal.finalize()
+        for work in works:
+            try:
+                work.wait()
+                raise SystemExit("no exception")
+            except RuntimeError as error:
+                assert "finalize" in str(error), error
+        """)
+    assert run.status == 0 and run.err == "", run
 
 
 TRAINING = """
