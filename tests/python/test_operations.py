@@ -176,6 +176,8 @@ def test_bad_waits_and_signals_raise():
         shoal.wait_until(flags, "=", 1)
     with pytest.raises(TypeError, match="float64"):
         shoal.wait_until(shoal.zeros(1), "==", 1)
+    with pytest.raises(TypeError, match="None is no value of uint64"):
+        shoal.wait_until(flags, "==", None)
     with pytest.raises(ValueError, match="heap"):
         shoal.wait_until(np.zeros(1, "int64"), "==", 1)
     with pytest.raises(TypeError, match="one element"):
@@ -366,7 +368,7 @@ def test_values_that_the_dtype_lacks_raise():
     flags, signal = shoal.zeros(1, "int32"), shoal.zeros(1, "uint64")
     for call in (lambda: shoal.wait_until(flags, "==", 1 << 31), lambda: shoal.test(flags, "==", -(1 << 31) - 1), lambda: shoal.wait_signal(signal, "==", -1),
                  lambda: shoal.signal(signal, -1, 0), lambda: shoal.signal(signal, 1 << 64, 0), lambda: shoal.put_signal(flags, [1 << 31], signal, 1, 0),
-                 lambda: shoal.put_signal(flags, [1], signal, -1, 0), lambda: shoal.wait_until(flags, "==", None), lambda: shoal.atomic(flags, 0, 0).swap(1 << 40)):
+                 lambda: shoal.put_signal(flags, [1], signal, -1, 0), lambda: shoal.atomic(flags, 0, 0).swap(1 << 40)):
         with pytest.raises(OverflowError):
             call()
 
