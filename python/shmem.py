@@ -63,43 +63,57 @@ def _remote(call: str, pe: int, index: int, nelems: int, dtype: Any, buffer: Opt
             raise ValueError(f"{call}: there is no symmetric memory yet: allocate it by shmem.malloc, on all PEs")
         buffer = _buffers[-1]
     kind = np.dtype(dtype)
-    whole = buffer.view(np.ndarray)
+    whole = shoal._remote._symmetric(call, "buffer", buffer)
+    if not whole.flags.c_contiguous:
+        raise ValueError(f"{call}: buffer must be contiguous")
+    whole = whole.reshape(-1).view(np.uint8)
     whole = whole[:whole.size // kind.itemsize * kind.itemsize].view(kind)
     if index < 0 or nelems < 0 or index + nelems > whole.size:
         raise IndexError(f"{call}: elements {index} to {index + nelems} of {kind} are not all in memory of {whole.size}")
     return whole[index:index + nelems]
 
 
-def _local(call: str, name: str, memory: Any, like: np.ndarray) -> int:
-    """The address of as much local memory: a number (as Tensor.data_ptr() gives), a tensor or an array."""
-    if isinstance(memory, (int, np.integer)):
-        address = int(memory)
-    else:
-        array = shoal._array.as_numpy(memory, call)
-        if array.nbytes < like.nbytes or not array.flags.c_contiguous:
-            raise ValueError(f"{call}: {name} must be {like.nbytes} contiguous bytes, but has {array.nbytes}")
-        address = array.ctypes.data
-    if address == 0 or address % like.itemsize != 0:
-        raise ValueError(f"{call}: {name}={address:#x} is not aligned to elements of {like.itemsize} bytes: allocate it by shmem.malloc, "
+def _array(call: str, name: str, memory: Any, like: np.ndarray, filled: bool) -> np.ndarray:
+    """As much local memory as `like` has, of its dtype or as bytes."""
+    array = shoal._array.as_numpy(memory, call)
+    if not shoal._array.is_memory(memory, array):
+        if filled:
+            raise TypeError(f"{call}: {name} must be an array or a tensor, not {type(memory).__name__}: it could not be filled")
+        array = np.ascontiguousarray(shoal._remote._values(call, memory, like.dtype), like.dtype)
+    if array.dtype not in (like.dtype, np.uint8):
+        raise TypeError(f"{call}: {name} is of {array.dtype}, but dtype is {like.dtype}")
+    if array.nbytes < like.nbytes or not array.flags.c_contiguous:
+        raise ValueError(f"{call}: {name} must be {like.nbytes} contiguous bytes, but has {array.nbytes}")
+    if filled and not array.flags.writeable:
+        raise ValueError(f"{call}: {name} must be writeable")
+    return array
+
+
+def _transfer(put_: bool, name: str, memory: Any, there: np.ndarray, pe: int) -> None:
+    call = "put" if put_ else "get"
+    array = None if isinstance(memory, (int, np.integer)) else _array(call, name, memory, there, not put_)  # which lives until the end
+    address = int(memory) if array is None else array.ctypes.data
+    if address == 0 or address % there.itemsize != 0:
+        raise ValueError(f"{call}: {name}={address:#x} is not aligned to elements of {there.itemsize} bytes: allocate it by shmem.malloc, "
                          "or pass the data_ptr() of a tensor of this dtype")
-    return address
+    _core.transfer(put_, there.ctypes.data, address, (there.size,), (there.itemsize,), there.itemsize, pe, 1, True)
 
 
 def put(dest: int, dest_idx: int, source: Any, nelems: int, dtype: Any = "float32", buffer: Optional[shoal.Array] = None) -> None:
     """Copies `nelems` elements from the local `source` to PE `dest`'s memory, from element `dest_idx` on. Arrived after barrier().
 
-    Raises IndexError (PE or elements out of range), ValueError (address that isn't aligned, no symmetric memory).
+    `source` is an address, as Tensor.data_ptr() gives it, a tensor or an array of `dtype` or of bytes, or a sequence of numbers.
+    Raises IndexError (PE or elements out of range), TypeError (dtype), ValueError (address that isn't aligned, no symmetric memory).
     """
     there = _remote("put", dest, dest_idx, nelems, dtype, buffer)
-    here = _local("put", "source", source, there)
-    _core.transfer(True, there.ctypes.data, here, (there.size,), (there.itemsize,), there.itemsize, dest, 1, True)
+    _transfer(True, "source", source, there, dest)
 
 
 def get(dest: Any, source: int, source_idx: int, nelems: int, dtype: Any = "float32", buffer: Optional[shoal.Array] = None) -> None:
-    """Copies `nelems` elements of PE `source`'s memory, from element `source_idx` on, to the local `dest`. Complete on return."""
+    """Copies `nelems` elements of PE `source`'s memory, from element `source_idx` on, to the local `dest`: an address, a tensor or an
+    array. Complete on return. Raises as :func:`put`."""
     there = _remote("get", source, source_idx, nelems, dtype, buffer)
-    here = _local("get", "dest", dest, there)
-    _core.transfer(False, there.ctypes.data, here, (there.size,), (there.itemsize,), there.itemsize, source, 1, True)
+    _transfer(False, "dest", dest, there, source)
 
 
 def barrier() -> None:

@@ -178,9 +178,9 @@ void Channels::close() {
   for (const auto& receive : receives_) cut_off(*receive);
 }
 
-void Channels::abandon(Transfer& transfer) {
+bool Channels::abandon(Transfer& transfer) {
   const std::lock_guard guard(mutex_);
-  if (transfer.done) return;
+  if (transfer.done) return false;
   if (transfer.sends) {
     transfer.copy.assign(transfer.data, transfer.data + transfer.bytes);
     transfer.data = transfer.copy.data();
@@ -188,6 +188,7 @@ void Channels::abandon(Transfer& transfer) {
     receives_.remove_if([&](const auto& receive) { return receive.get() == &transfer; });
     transfer.bytes = 0;
   }
+  return true;
 }
 
 void Channels::progress() {
@@ -220,6 +221,17 @@ void Channels::wait(Transfer& transfer, double timeout_seconds) {
     });
   if (transfer.cut_off) throw std::runtime_error(transfer.error);
   if (!transfer.error.empty()) throw std::invalid_argument(transfer.error);
+}
+
+void Channels::wait_any(const std::vector<Transfer*>& transfers, double timeout_seconds) {
+  Backoff backoff(Runtime::instance().crowded(), deadline_after(timeout_seconds));
+  const auto some_done = [&] {
+    const std::lock_guard guard(mutex_);
+    progress();
+    return std::any_of(transfers.begin(), transfers.end(), [](const Transfer* transfer) { return transfer->done; });
+  };
+  while (!some_done())
+    backoff.pause([&] { return "no message arrived or left within " + std::to_string(timeout_seconds) + " s"; });
 }
 
 }  // namespace shoal::python

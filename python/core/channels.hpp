@@ -48,11 +48,14 @@ class Channels final {
   /// @return whether it is done
   bool test(Transfer& transfer);
   /// Its caller's memory goes: a send goes on from a copy, a receive is taken back or drops what arrives for it.
-  void abandon(Transfer& transfer);
+  /// @return false where it was done already
+  bool abandon(Transfer& transfer);
   /// The job ends: whatever is under way fails, and nothing touches the heap any more.
   void close();
   /// @throws std::invalid_argument when the message doesn't fit, Timeout, std::runtime_error after close
   void wait(Transfer& transfer, double timeout_seconds);
+  /// Waits until one of them is done. @throws Timeout
+  void wait_any(const std::vector<Transfer*>& transfers, double timeout_seconds);
 
  private:
   struct Header {

@@ -73,8 +73,7 @@ Group::~Group() {
   if (epoch_ == Runtime::instance().epoch() && !broken_) pool_.give_back(slot_);
 }
 
-Group::Turn::Turn(Group& group) : guard_(group.mutex_) {
-  if (group.epoch_ != Runtime::instance().epoch()) throw std::runtime_error(group.name_ + " is of a job that shoal.finalize() ended");
+Group::Turn::Turn(Group& group) : guard_(group.mutex_), stay_(group.name_, group.epoch_) {
   if (group.broken_)
     throw std::runtime_error(group.name_ + " can't be used any more: an earlier operation was given up while it waited, by a timeout or Ctrl-C, so "
                              "its members are no longer in step; make a new one");
@@ -104,7 +103,7 @@ const Group::Message& Group::take(int member) {
   Peer& peer = peers_[static_cast<std::size_t>(member)];
   Message* message = slot_of(own_ + static_cast<std::size_t>(member) * 2 * (sizeof(Message) + window_), ++peer.taken);
   const std::uint64_t deadline = timeout_ns_ == 0 ? 0 : now_ns() + timeout_ns_;
-  Backoff backoff(Runtime::instance().crowded(), deadline);
+  Backoff backoff(Runtime::instance().crowded(), deadline, epoch_);
   try {
     while (shmem_uint64_test(&message->sequence, SHMEM_CMP_EQ, peer.taken) == 0)
       backoff.pause([&] {

@@ -16,12 +16,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime.hpp"
 #include "types.hpp"
 #include "waiting.hpp"
 
 namespace shoal::python {
-
-struct Pool;
 
 enum class Kind : std::uint16_t {
   none, barrier, allocate, free, all_reduce, reduce, reduce_scatter, broadcast, all_gather, gather, scatter, all_to_all, scan
@@ -103,6 +102,7 @@ class Group final {
 
    private:
     const std::lock_guard<std::mutex> guard_;
+    const Stay stay_;
   };
 
   Message* slot_of(char* inbox, std::uint64_t sequence) const noexcept {

@@ -77,9 +77,6 @@ void define_memory(py::module_& m) {
   m.def("free", [](Block& block) { runtime().free(block); }, Unlocked());
   m.def("is_symmetric", [](Address address) { return runtime().holds(at(address)); });
   m.def("mapped", [](Address address, int pe) { return number_of(shmem_ptr(at(address), pe)); });
-  m.def("view", [](Address address, std::size_t bytes) {
-    return py::memoryview::from_memory(at(address), static_cast<py::ssize_t>(bytes));
-  });
 }
 
 void define_rma(py::module_& m) {
@@ -106,8 +103,10 @@ void define_rma(py::module_& m) {
     });
   });
   m.def("signal", [](Address signal, std::uint64_t value, bool add, int pe) {
-    if (add) shmem_signal_add(at<std::uint64_t>(signal), value, pe);
-    else shmem_signal_set(at<std::uint64_t>(signal), value, pe);
+    unlocked_unless_brief(sizeof value, Remote{pe, SHMEM_CTX_DEFAULT}, [&] {
+      if (add) shmem_signal_add(at<std::uint64_t>(signal), value, pe);
+      else shmem_signal_set(at<std::uint64_t>(signal), value, pe);
+    });
   });
 }
 
@@ -125,7 +124,7 @@ Word encode(Type type, const py::handle& value) {
   try {
     return encode_unchecked(type, value);
   } catch (const py::cast_error&) {
-    PyErr_Format(PyExc_OverflowError, "%R is no value of %s", value.ptr(), kTypeInfo[type].name);
+    PyErr_Format(PyNumber_Check(value.ptr()) != 0 ? PyExc_OverflowError : PyExc_TypeError, "%R is no value of %s", value.ptr(), kTypeInfo[type].name);
     throw py::error_already_set();
   }
 }
@@ -140,8 +139,7 @@ void define_atomics(py::module_& m) {
   m.def("has_atomic", [](int type, int operation) { return has_atomic(static_cast<Type>(type), static_cast<Atomic>(operation)); });
   m.def("atomic", [](int operation, Address address, int type_number, int pe, Address context, const py::object& value, const py::object& compare) {
     const Type type = static_cast<Type>(type_number);
-    const auto operand = [&](const py::object& number) { return number.is_none() ? Word{0} : encode(type, number); };
-    const Word word = operand(value), other = operand(compare);
+    const Word word = encode(type, value), other = encode(type, compare);
     const Remote remote{pe, context_of(context)};
     Word result{0};
     unlocked_unless_brief(8, remote, [&] { result = atomic(static_cast<Atomic>(operation), at(address), type, remote, word, other); });
@@ -171,7 +169,9 @@ void define_waits(py::module_& m) {
     const Word wanted = encode(type, value);
     const py::gil_scoped_release unlocked;
     std::vector<std::size_t> found;
-    Backoff backoff(runtime().crowded(), timeout ? deadline_after(*timeout) : 0);
+    const std::uint64_t epoch = runtime().epoch();
+    const Stay stay(call, epoch);
+    Backoff backoff(runtime().crowded(), timeout ? deadline_after(*timeout) : 0, epoch);
     const auto in_vain = [&] { return call + ": PE " + std::to_string(runtime().me()) + " waited " + std::to_string(*timeout) + " s in vain"; };
     for (;;) {
       found.clear();
@@ -205,7 +205,7 @@ void define_teams(py::module_& m) {
     shmem_ctx_t context = SHMEM_CTX_INVALID;
     const int code = shmem_team_create_ctx(team_of(team), options, &context);
     return std::pair(code, number_of(context));
-  });
+  }, Unlocked());
   m.def("context_destroy", [](Address context) { shmem_ctx_destroy(context_of(context)); }, Unlocked());
 }
 
@@ -224,7 +224,7 @@ Operand operand_of(int type, std::uint64_t count, const Shape& shape) { return O
 void define_groups(py::module_& m) {
   m.def("take_slot", [](int members) {
     const int slot = runtime().pool().take();
-    clear_slot(runtime().pool(), slot, members);
+    if (slot >= 0) clear_slot(runtime().pool(), slot, members);
     return slot;
   });
   m.def("give_back_slot", [](int slot) { runtime().pool().give_back(slot); });
@@ -292,7 +292,13 @@ void define_channels(py::module_& m) {
   m.def("enter_background", &enter_background);
   m.def("test_transfer", [](const Started& s) { return s.channels->test(*s.transfer); }, Unlocked());
   m.def("wait_transfer", [](const Started& s, double timeout) { s.channels->wait(*s.transfer, timeout); }, Unlocked());
-  m.def("abandon_transfer", [](const Started& s) { s.channels->abandon(*s.transfer); }, Unlocked());
+  m.def("wait_any_transfer", [](const std::vector<Started>& some, double timeout) {
+    std::vector<Transfer*> transfers;
+    for (const Started& s : some) transfers.push_back(s.transfer.get());
+    const py::gil_scoped_release unlocked;
+    some.front().channels->wait_any(transfers, timeout);
+  });
+  m.def("abandon_transfer", [](const Started& s) { return s.channels->abandon(*s.transfer); }, Unlocked());
 }
 
 }  // namespace

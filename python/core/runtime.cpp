@@ -51,14 +51,20 @@ void put_back(const std::vector<Kept>& kept) {
   }
 }
 
+thread_local int inside_here = 0;  // of Runtime::inside_: a signal's handler may finalize
+
 }  // namespace
 
-int Pool::take() {
+void leave_if_ended(std::uint64_t epoch) {
+  if (Runtime::instance().epoch() != epoch) throw std::runtime_error("shoal.finalize() ended the job while a call waited for other PEs");
+}
+
+int Pool::take() noexcept {
   for (int i = 0; i < kSlots; ++i) {
     const std::uint64_t bit = std::uint64_t{1} << i;
     if ((taken.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) return i;
   }
-  throw std::runtime_error("this PE is in " + std::to_string(kSlots) + " teams and process groups already: destroy some");
+  return -1;
 }
 
 Runtime& Runtime::instance() {
@@ -97,7 +103,7 @@ void Runtime::publish(std::shared_ptr<Group> world, std::shared_ptr<Channels> ch
   const std::lock_guard guard(mutex_);
   world_ = std::move(world);
   channels_ = std::move(channels);
-  epoch_.fetch_add(1, std::memory_order_release);
+  epoch_.fetch_add(1, std::memory_order_seq_cst);  // with enter()
 }
 
 std::shared_ptr<Group> Runtime::world(const char* call) const {
@@ -139,6 +145,7 @@ void Runtime::finalize() {
   if (!running() || --inits_ > 0) return;
   if (const auto channels = this->channels()) channels->close();
   publish(nullptr, nullptr);
+  while (inside_.load(std::memory_order_seq_cst) != inside_here) ::usleep(20);
   shmem_barrier_all();  // what others put here has arrived
   std::vector<Kept> kept;
   {
@@ -149,6 +156,19 @@ void Runtime::finalize() {
   }
   shmem_finalize();
   put_back(kept);
+}
+
+void Runtime::enter(const std::string& who, std::uint64_t epoch) {
+  inside_.fetch_add(1, std::memory_order_seq_cst);  // before the look at the epoch: finalize sees this, or this sees the end
+  ++inside_here;
+  if (epoch_.load(std::memory_order_seq_cst) == epoch && epoch % 2 == 1) return;
+  leave();
+  throw std::runtime_error(who + ": shoal.finalize() ended its job");
+}
+
+void Runtime::leave() noexcept {
+  --inside_here;
+  inside_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void Runtime::require(const char* call) const {

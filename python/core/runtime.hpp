@@ -29,8 +29,8 @@ struct Pool {
   std::atomic<std::uint64_t> taken = 0;  ///< bit i: slot i is in use here; orders nothing else
 
   char* slot(int i) const noexcept { return base + channel_bytes + static_cast<std::size_t>(i) * slot_bytes; }
-  /// @throws std::runtime_error when this PE is in too many groups
-  int take();
+  /// @return -1 when this PE is in too many groups
+  int take() noexcept;
   void give_back(int slot) noexcept { taken.fetch_and(~(std::uint64_t{1} << slot), std::memory_order_relaxed); }
 };
 
@@ -63,6 +63,11 @@ class Runtime final {
   /// The same; null between finalize and init.
   std::shared_ptr<Channels> channels() const noexcept;
 
+  /// What waits for other PEs on the heap does so between these: finalize ends the wait, and goes on when all have left.
+  /// @throws std::runtime_error where the job of this epoch has ended
+  void enter(const std::string& who, std::uint64_t epoch);
+  void leave() noexcept;
+
   /// Collective. @throws std::runtime_error
   void init(int thread_level);
   void finalize();
@@ -91,6 +96,7 @@ class Runtime final {
   Block* remember(void* data, std::size_t bytes);
 
   std::mutex life_;                   // held by init and finalize
+  std::atomic<int> inside_ = 0;       // between enter() and leave()
   std::atomic<std::uint64_t> epoch_ = 0;
   int me_ = -1, n_pes_ = 0, inits_ = 0;
   bool crowded_ = false;
@@ -101,6 +107,15 @@ class Runtime final {
   std::shared_ptr<Channels> channels_;
   std::vector<Live> live_;          // by address
   std::vector<bool> ids_;           // in use
+};
+
+/// From enter() to leave().
+class Stay final {
+ public:
+  Stay(const std::string& who, std::uint64_t epoch) { Runtime::instance().enter(who, epoch); }
+  ~Stay() { Runtime::instance().leave(); }
+  Stay(const Stay&) = delete;
+  Stay& operator=(const Stay&) = delete;
 };
 
 /// The memory of one symmetric array, as a Python object that shows it by the buffer protocol. Dropping it only notes that

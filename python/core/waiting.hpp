@@ -19,6 +19,9 @@ class Timeout : public std::runtime_error {
 /// Runs the handlers of signals that came in, if this is the main thread. @throws what they raise
 void run_signal_handlers();
 
+/// @throws std::runtime_error once the job of this epoch has ended
+void leave_if_ended(std::uint64_t epoch);
+
 /// Sends and receives that others of this process's threads have started: a PE that waits in a collective must not hold up
 /// the one that its messages are for.
 void move_transfers_on();
@@ -54,7 +57,9 @@ class Backoff final {
  public:
   /// @param crowded     more PEs than processors: whoever polls keeps another from running
   /// @param deadline    on now_ns()'s clock; 0 for none
-  Backoff(bool crowded, std::uint64_t deadline = 0) noexcept : spins_(crowded || in_background ? 8 : 4000), deadline_(deadline) {}
+  /// @param epoch       the Runtime's; 0 where finalize ends the wait by what it waits for
+  Backoff(bool crowded, std::uint64_t deadline, std::uint64_t epoch = 0) noexcept
+      : spins_(crowded || in_background ? 8 : 4000), deadline_(deadline), epoch_(epoch) {}
 
   /// @param what() is the text for a TimeoutError
   template <class What>
@@ -73,6 +78,7 @@ class Backoff final {
       if (++sleeps_ % kSleepsPerCheck == 0) run_signal_handlers();
       if (deadline_ != 0 && now_ns() > deadline_) throw Timeout(what());
     }
+    if (epoch_ != 0) leave_if_ended(epoch_);  // last: a signal's handler may have ended it
   }
 
  private:
@@ -88,7 +94,7 @@ class Backoff final {
 
   int spins_, looks_ = 0, sleeps_ = 0;
   long next_sleep_ = kFirstSleepNs;
-  std::uint64_t deadline_;
+  std::uint64_t deadline_, epoch_;
 };
 
 }  // namespace shoal::python

@@ -2,7 +2,9 @@
 """Symmetric arrays: NumPy arrays whose memory lies on the symmetric heap."""
 from __future__ import annotations
 
-from typing import Any, Iterable, Union
+import math
+import operator
+from typing import Any, Iterable, Sequence, Union
 
 import numpy as np
 
@@ -16,11 +18,20 @@ _TYPES = {np.dtype(name): number for number, name in enumerate(
      "complex128", "float16", None, "bool")) if name is not None}
 BFLOAT16 = 14  # NumPy has no such type: only tensors do
 BYTES = 16
+_BEYOND = 1 << 62  # more than any heap, and what 64 bits hold
 
 
 def type_number(dtype: np.dtype) -> int:
     """The number by which the library knows elements of `dtype`."""
     return _TYPES.get(dtype, BYTES)
+
+
+class _Mapped:
+    """Bytes of another PE's copy of `array`, for NumPy, which keeps this: while it does, memory isn't given back."""
+
+    def __init__(self, array: np.ndarray, address: int, size: int) -> None:
+        self.array = array
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "data": (address, False), "shape": (size,)}
 
 
 class Array(np.ndarray):
@@ -46,7 +57,7 @@ class Array(np.ndarray):
     def mapped(self, pe: int) -> "np.ndarray | None":
         """PE `pe`'s copy as a NumPy array for plain loads and stores, where this PE can map it; else None.
 
-        Order them by :func:`fence`, :func:`quiet` or a barrier. Valid until the array is freed, or :func:`finalize`: after either, a
+        Order them by :func:`fence`, :func:`quiet` or a barrier. Valid until :func:`free` or :func:`finalize`: after either, a
         use ends the process. Raises IndexError (PE out of range), ValueError (not on the heap), RuntimeError (no job).
         """
         _core.require("mapped")
@@ -57,9 +68,9 @@ class Array(np.ndarray):
         if address == 0:
             return None
         low, high = np.lib.array_utils.byte_bounds(self) if hasattr(np.lib, "array_utils") else np.byte_bounds(self)
-        start = address - (self.ctypes.data - low)
-        memory = np.frombuffer(_core.view(start, max(high - low, 1)), np.uint8)
-        return np.ndarray(self.shape, self.dtype, memory, self.ctypes.data - low, self.strides)
+        offset = self.ctypes.data - low
+        memory = np.asarray(_Mapped(self, address - offset, max(high - low, 1)))
+        return np.ndarray(self.shape, self.dtype, memory, offset, self.strides)
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
         # What arithmetic gives is on no heap, unless it was told to write into an array that is.
@@ -86,7 +97,7 @@ def is_symmetric(array: Any) -> bool:
 
 
 def _shape_of(shape: Shape) -> tuple[int, ...]:
-    sizes = (int(shape),) if np.ndim(shape) == 0 else tuple(int(n) for n in shape)  # type: ignore[union-attr, arg-type]
+    sizes = tuple(map(operator.index, (shape,) if np.ndim(shape) == 0 else shape))  # type: ignore[arg-type]
     if any(n < 0 for n in sizes):
         raise ValueError(f"shape {sizes}: no size may be negative")
     return sizes
@@ -101,24 +112,25 @@ def empty(shape: Shape, dtype: Any = "float64", *, align: int = 64) -> Array:
     Raises ValueError on all PEs, with both shapes, when they differ; MemoryError on all when the heap is exhausted
     (SHMEM_SYMMETRIC_SIZE makes it larger); TypeError for object types; RuntimeError before init.
     """
-    _core.require("empty")
     kind = np.dtype(dtype)
     if kind.hasobject:
         raise TypeError(f"dtype {kind}: Python objects can't live on the symmetric heap; numbers and structures of them can")
     if align < 64 or align > 2 << 20 or align & (align - 1):
         raise ValueError(f"align={align}: must be a power of two from 64 to 2 MiB")
     sizes = _shape_of(shape)
-    count = 1
-    for size in sizes:
-        count *= size
-    number = type_number(kind)
-    described = list(sizes) if number != BYTES else [*sizes, kind.itemsize]
+    return Array(sizes, kind, allocate(type_number(kind), kind.itemsize, sizes, align))
+
+
+def allocate(number: int, itemsize: int, sizes: Sequence[int], align: int = 64) -> "_core.Block":
+    """Memory for elements of a type; as :func:`empty`."""
+    _core.require("empty")
+    count = itemsize * math.prod(sizes)
+    described = sizes if number != BYTES else [*sizes, itemsize]
     try:
-        block = _core.allocate(count * kind.itemsize, align, number, described)
+        return _core.allocate(min(count, _BEYOND), align, number, [min(size, _BEYOND) for size in described])
     except MemoryError:
-        raise MemoryError(f"no room for {count * kind.itemsize} bytes in the symmetric heap ({_core.heap_used()} of {_core.heap_size()} "
+        raise MemoryError(f"no room for {count} bytes in the symmetric heap ({_core.heap_used()} of {_core.heap_size()} "
                           "bytes are in use): SHMEM_SYMMETRIC_SIZE makes it larger, shoal.free() gives arrays back") from None
-    return Array(sizes, kind, block)
 
 
 def zeros(shape: Shape, dtype: Any = "float64", *, align: int = 64) -> Array:
@@ -174,7 +186,11 @@ def as_numpy(data: Any, call: str) -> np.ndarray:
     if device is not None and getattr(device, "type", "cpu") != "cpu":
         raise ValueError(f"{call}: the tensor is on {device}, but the symmetric heap is in host memory: move it by .cpu()")
     if hasattr(data, "detach"):  # a tensor: NumPy 1 takes DLPack for reading only
-        return data.detach().numpy()
+        try:
+            return data.detach().numpy()
+        except TypeError:
+            raise TypeError(f"{call}: NumPy has no {data.dtype}: move it as tensor.view(torch.int16) or the like, reduce it by torch.distributed "
+                            "with shoal.torch") from None
     if hasattr(data, "__dlpack__"):
         return np.from_dlpack(data)
     result = np.asarray(data)

@@ -48,10 +48,16 @@ def _rows(array: np.ndarray, key: Any) -> "np.ndarray | None":
 def _view(array: np.ndarray, key: Any) -> tuple[np.ndarray, bool]:
     """array[key] as a view even where it is a single element; and whether it is."""
     parts = key if isinstance(key, tuple) else (key,)
-    if any(part is Ellipsis for part in parts):
-        return array[parts], False
-    view = array[(*parts, ...)]
-    return view, view.ndim == 0
+    whole = any(part is Ellipsis for part in parts)
+    view = array[parts if whole else (*parts, ...)]
+    if view.size and not np.may_share_memory(view, array):
+        raise IndexError(f"{key!r} is no index of numbers and slices, and no integer or boolean array for the first axis")
+    return view, view.ndim == 0 and not whole
+
+
+def _crosses(view: np.ndarray, local: np.ndarray) -> bool:
+    """Whether a piece that is moved bit by bit might be read where it was written already, if the PE is this one."""
+    return not view.flags.c_contiguous and np.may_share_memory(view, local)
 
 
 def _check(array: np.ndarray) -> None:
@@ -74,10 +80,10 @@ def _fetch(view: np.ndarray, pe: int, handle: int, out: np.ndarray, waits: bool 
         return out
     address, shape, strides, turn = _piece(view)
     _check(view)
-    backwards = any(s.step == -1 for s in turn)
-    into = np.empty(view.shape, view.dtype) if backwards else out
-    _core.transfer(False, address, into.ctypes.data, shape, strides, view.itemsize, pe, handle, waits or backwards)
-    if backwards:
+    staged = any(s.step == -1 for s in turn) or _crosses(view, out)
+    into = np.empty(view.shape, view.dtype) if staged else out
+    _core.transfer(False, address, into.ctypes.data, shape, strides, view.itemsize, pe, handle, waits or staged)
+    if staged:
         out[...] = into[turn]
     return out
 
@@ -114,8 +120,11 @@ def _store(view: np.ndarray, value: Any, pe: int, handle: int, waits: bool = Tru
     address, shape, strides, turn = _piece(view)
     _check(view)
     backwards = any(s.step == -1 for s in turn)
+    crosses = _crosses(view, source)
     source = np.ascontiguousarray(source[turn] if backwards else source, view.dtype)
-    _core.transfer(True, address, source.ctypes.data, shape, strides, view.itemsize, pe, handle, waits or backwards)  # a copy ends here
+    if crosses:
+        source = source.copy()
+    _core.transfer(True, address, source.ctypes.data, shape, strides, view.itemsize, pe, handle, waits or backwards or crosses)  # a copy ends here
 
 
 def get_item(remote: Any, key: Any) -> Any:
@@ -144,6 +153,8 @@ def set_item(remote: Any, key: Any, value: Any) -> None:
         values = np.ascontiguousarray(np.broadcast_to(source, wanted), plain.dtype)
     except ValueError:
         raise ValueError(f"put: values of shape {source.shape} don't fit into rows of shape {wanted} on PE {remote.pe}") from None
+    if np.may_share_memory(values, plain):
+        values = values.copy()
     _blocks(True, array, rows, values, remote.pe, _handle(remote.context))
 
 

@@ -135,7 +135,7 @@ class Atomic:
             raise TypeError(f"atomic: there are atomics on 32- and 64-bit integers, float32 and float64, not on {view.dtype}")
         require_aligned("atomic", view)
 
-    def _run(self, name: str, value: Any = None, compare: Any = None) -> Any:
+    def _run(self, name: str, value: Any = 0, compare: Any = 0) -> Any:
         operation = _OPERATIONS.index(name)
         if not _core.is_symmetric(self._address):
             raise RuntimeError(f"{name}: the array was freed, or shoal.finalize() ended its job")

@@ -2,6 +2,7 @@
 """Teams, their collectives, and contexts."""
 from __future__ import annotations
 
+import struct
 import weakref
 from typing import Any, Optional
 
@@ -40,6 +41,19 @@ def _dest(call: str, out: Any, shape: tuple, dtype: np.dtype) -> np.ndarray:
     if not array.flags.c_contiguous or not array.flags.writeable:
         raise ValueError(f"{call}: out must be contiguous and writeable")
     return array
+
+
+def give_back(slots: list) -> None:
+    """The slots of groups that are not made."""
+    for slot in slots:
+        if slot >= 0:
+            _core.give_back_slot(slot)
+
+
+def without_slots(pes: list, slots: list) -> str:
+    """What is wrong where PEs have no slot for a group, which those who have tell by -1; else nothing."""
+    full = [pe for pe, slot in zip(pes, slots) if slot < 0]
+    return f"PEs {full} are in too many teams and process groups: destroy some there" if full else ""
 
 
 class Team:
@@ -93,13 +107,13 @@ class Team:
 
     def split_strided(self, start: int, stride: int, size: int) -> "Team | None":
         """The members start, start + stride, ..., `size` of them, as a new team; None for those who aren't in it. Collective
-        over this team. Raises ValueError on all for an illegal triplet."""
+        over this team. Raises on all: ValueError for an illegal triplet, RuntimeError where a member is in too many teams."""
         self._group("split_strided")
         code, handle = _core.team_split_strided(self._handle, start, stride, size, 0)
         if code != 0:
             raise ValueError(f"split_strided: start {start}, stride {stride}, size {size} are not members of a team of {self.n_pes}, "
                              "or there are too many teams")
-        return self._made(handle)
+        return self._made(handle)[0]
 
     def split_2d(self, width: int) -> "tuple[Team, Team]":
         """Rows of `width` members (the last may be shorter): the teams of this PE's row and column. Collective."""
@@ -107,18 +121,24 @@ class Team:
         code, row, column = _core.team_split_2d(self._handle, width)
         if code != 0:
             raise ValueError(f"split_2d: width {width}: must be 1 or more, or there are too many teams")
-        return self._made(row), self._made(column)  # type: ignore[return-value]
+        return tuple(self._made(row, column))  # type: ignore[return-value]
 
-    def _made(self, handle: int) -> "Optional[Team]":
-        """A team of the library's, with what its collectives work in. All of this team's members come here."""
-        size = _core.team_n_pes(handle) if handle else 0
-        slot = _core.take_slot(size) if handle else -1
-        slots = [int.from_bytes(word, "little", signed=True) for word in self._group("split").share(slot.to_bytes(4, "little", signed=True))]
-        if not handle:
-            return None
-        mine = [_core.team_translate_pe(handle, i, self._handle) for i in range(size)]
-        pes = [self.pes[member] for member in mine]
-        return Team(handle, _core.Group(pes, [slots[member] for member in mine], f"a team of {size} PEs"))
+    def _made(self, *handles: int) -> "list[Optional[Team]]":
+        """Teams of the library's, with what their collectives work in; none for a handle of 0. All of this team's members come here."""
+        words = f"{len(handles)}i"
+        mine = [_core.take_slot(_core.team_n_pes(handle)) if handle else 0 for handle in handles]
+        slots = [struct.unpack(words, theirs) for theirs in self._group("split").share(struct.pack(words, *mine))]
+        if wrong := without_slots(self.pes, [min(theirs) for theirs in slots]):
+            give_back([slot for handle, slot in zip(handles, mine) if handle])
+            for handle in filter(None, handles):
+                _core.team_destroy(handle)
+            raise RuntimeError(f"split: {wrong}")
+        teams: "list[Optional[Team]]" = []
+        for i, handle in enumerate(handles):
+            members = [_core.team_translate_pe(handle, pe, self._handle) for pe in range(_core.team_n_pes(handle))] if handle else []
+            teams.append(Team(handle, _core.Group([self.pes[member] for member in members], [slots[member][i] for member in members],
+                                                  f"a team of {len(members)} PEs")) if handle else None)
+        return teams
 
     def destroy(self) -> None:
         """Ends the team. Collective over it; not for the world."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import torch
@@ -33,6 +34,19 @@ def _let_go(work: "Work") -> None:
         _kept.pop(id(work), None)
 
 
+def _promise() -> "tuple[torch.futures.Future, torch.futures.Future]":
+    """A future of an error or None and a result, and the one that fails or succeeds with them. Only what a callback raises is an
+    error for C++, too: Future.set_exception() makes one for Python alone, and refuses KeyboardInterrupt."""
+    def outcome(done: "torch.futures.Future") -> list:
+        error, result = done.value()
+        if error is not None:
+            raise error
+        return result
+
+    promise: "torch.futures.Future" = torch.futures.Future()
+    return promise, promise.then(outcome)
+
+
 class Work(_BaseWork):
     """An operation in progress. Whoever waits for it carries it out, unless the group's own thread has begun to. It holds its group
     only until it is complete."""
@@ -42,7 +56,7 @@ class Work(_BaseWork):
         self._group, self._action, self._result = group, action, result
         self._done = action is None
         self._error: "Optional[BaseException]" = None
-        self._future: "Optional[torch.futures.Future]" = None
+        self._promised: "Optional[tuple[torch.futures.Future, torch.futures.Future]]" = None  # see _promise
         self._ended: "Optional[threading.Event]" = None
         self._source = -1
 
@@ -62,19 +76,17 @@ class Work(_BaseWork):
     def _finish(self) -> None:
         with _state:
             self._done, self._group = True, None
-            future, ended = self._future, self._ended
-            if future is None:
+            promised, ended = self._promised, self._ended
+            self._promised = None
+            if promised is None:
                 _keep(self)
         if ended is not None:
             ended.set()
-        if future is not None:
-            self._complete(future)
+        if promised is not None:
+            self._complete(promised[0])
 
-    def _complete(self, future: "torch.futures.Future") -> None:
-        if self._error is not None:
-            future.set_exception(self._error)
-        else:
-            future.set_result(self._result)
+    def _complete(self, promise: "torch.futures.Future") -> None:
+        promise.set_result((self._error, self._result))
 
     def wait(self, timeout: "datetime.timedelta | None" = None) -> bool:
         """Returns when the operation is complete; raises what went wrong. With a timeout, a TimeoutError once it has passed: the operation
@@ -127,17 +139,43 @@ class Work(_BaseWork):
     _source_rank = source_rank
 
     def get_future(self) -> "torch.futures.Future":
-        """A future with the output tensors."""
-        future: "torch.futures.Future" = torch.futures.Future()
+        """A future with the output tensors. Its error is a RuntimeError that tells what went wrong."""
         with _state:
             if not self._done:
-                if self._future is not None:
-                    return self._future
-                self._future = future
-                return future
+                if self._promised is None:
+                    self._promised = _promise()
+                return self._promised[1]
         _let_go(self)
-        self._complete(future)
+        promise, future = _promise()
+        self._complete(promise)
         return future
+
+
+class CoalescedWork(Work):
+    """Several operations as one."""
+
+    def __init__(self, works: "list[Work]") -> None:
+        super().__init__(None, None, [tensor for work in works for tensor in work.result()])
+        self._works = works
+
+    def wait(self, timeout: "datetime.timedelta | None" = None) -> bool:
+        until = time.monotonic() + timeout.total_seconds() if timeout else 0.0
+        for work in self._works:
+            work.wait(datetime.timedelta(seconds=max(until - time.monotonic(), 1e-6)) if timeout else None)
+        return True
+
+    def is_completed(self) -> bool:
+        return all(work.is_completed() for work in self._works)
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self.exception() is None
+
+    def exception(self) -> "Optional[BaseException]":
+        return next((error for work in self._works if (error := work.exception()) is not None), None)
+
+    def get_future(self) -> "torch.futures.Future":
+        result = self._result
+        return torch.futures.collect_all([work.get_future() for work in self._works]).then(lambda done: (done.value(), result)[1])
 
 
 class TransferWork(Work):
@@ -157,16 +195,27 @@ class TransferWork(Work):
     def wait(self, timeout: "datetime.timedelta | None" = None) -> bool:
         if not self._done:
             seconds = timeout.total_seconds() if timeout else 0.0
-            self._settle(seconds if seconds > 0 else self._seconds)
+            if seconds > 0:
+                self._settle(seconds)
+            else:
+                self._settle(self._seconds, gives_up=True)
         _let_go(self)
         if self._error is not None:
             raise self._error
         return True
 
-    def _settle(self, seconds: float) -> None:
+    def _settle(self, seconds: float, gives_up: bool = False) -> None:
+        """Waits for its end. One that is given up has failed: what comes after that is for the next receive."""
         try:
             _core.wait_transfer(self._transfer, seconds)
-        except (ValueError, RuntimeError) as error:  # not TimeoutError: it may still come
+        except TimeoutError as error:
+            if not gives_up:
+                raise
+            if not _core.abandon_transfer(self._transfer):  # it has ended just now
+                self._settle(seconds)
+                return
+            self._error = error.with_traceback(None)
+        except (ValueError, RuntimeError) as error:
             self._error = error.with_traceback(None)
         with self._once:
             if self._done:

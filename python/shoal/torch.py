@@ -24,8 +24,8 @@ import torch.distributed as dist
 import shoal
 
 from . import _array, _core
-from ._team import KINDS, OPERATIONS
-from ._torch_work import TransferWork, Work
+from ._team import KINDS, OPERATIONS, give_back, without_slots
+from ._torch_work import CoalescedWork, TransferWork, Work
 
 _TYPES = {torch.int8: 0, torch.int16: 1, torch.int32: 2, torch.int64: 3, torch.uint8: 4, torch.float32: 8, torch.float64: 9, torch.complex64: 11,
           torch.complex128: 12, torch.float16: 13, torch.bfloat16: _array.BFLOAT16, torch.bool: 15}
@@ -38,7 +38,7 @@ _REDUCTIONS = {int(getattr(dist.ReduceOp.RedOpType, name)): operation for name, 
     ("PREMUL_SUM", "sum"))}
 _PLAIN = {kind: (OPERATIONS[operation], None, None) for kind, operation in _REDUCTIONS.items()}  # see _reduction
 _AVERAGE, _PREMULTIPLIED = int(dist.ReduceOp.RedOpType.AVG), int(dist.ReduceOp.RedOpType.PREMUL_SUM)
-_SLICE = 0.1  # seconds: how long a thread waits before it looks whether it should end
+_SLICE = 0.005  # seconds: how long a thread waits for transfers before it looks whether there are more, or it should end
 _groups: "weakref.WeakSet" = weakref.WeakSet()
 _serials = itertools.count()
 
@@ -52,6 +52,12 @@ def _close() -> None:
 
 # The threads of a group. They hold it only while it has work: that a group is dropped ends them.
 
+def _started(name: str, target: "Callable[..., None]", *arguments: Any) -> threading.Thread:
+    thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
 def _serve(tokens: "queue.SimpleQueue") -> None:
     _core.enter_background()
     while (work := tokens.get()) is not None:
@@ -63,13 +69,19 @@ def _serve(tokens: "queue.SimpleQueue") -> None:
 
 def _serve_transfers(works: "queue.SimpleQueue", ending: threading.Event) -> None:
     _core.enter_background()
-    while (work := works.get()) is not None:
-        while not work._done and not ending.is_set():
-            try:
-                work._settle(_SLICE)
-            except TimeoutError:
-                pass
-        del work
+    pending: "list[TransferWork]" = []
+    while not ending.is_set():
+        while not pending or not works.empty():
+            work = works.get()
+            if work is None:
+                return
+            pending.append(work)
+            del work
+        try:
+            _core.wait_any_transfer([work._transfer for work in pending], _SLICE)
+        except TimeoutError:
+            pass
+        pending = [work for work in pending if not work.is_completed()]
 
 
 def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -78,7 +90,7 @@ def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     It keeps its memory until all PEs have dropped theirs. Raises as :func:`shoal.empty`.
     """
     size = torch.Size(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
-    memory = shoal.empty(max(size.numel(), 1) * torch.empty(0, dtype=dtype).element_size(), "uint8")
+    memory = _array.allocate(_TYPES.get(dtype, _array.BYTES), torch.empty(0, dtype=dtype).element_size(), size)
     return torch.frombuffer(memory, dtype=dtype, count=size.numel()).view(size) if size.numel() else torch.empty(size, dtype=dtype)
 
 
@@ -135,12 +147,16 @@ class ProcessGroup(dist.ProcessGroup):
         self._rank, self._n = rank, size  # what rank() and size() give, at a tenth of their cost
         self._seconds = timeout.total_seconds()
         slot = _core.take_slot(size)
-        store.set(f"shoal/{rank}", f"{_core.my_pe()} {slot} {next(_serials)}")
-        members = [tuple(map(int, store.get(f"shoal/{i}").decode().split())) for i in range(size)]
+        turn = store.add(f"shoal/turn/{rank}", 1)  # the same on all ranks: each has made as many groups with this store
+        store.set(f"shoal/{turn}/{rank}", f"{_core.my_pe()} {slot} {next(_serials)}")
+        members = [tuple(map(int, store.get(f"shoal/{turn}/{i}").decode().split())) for i in range(size)]
         pes, slots = [pe for pe, _, _ in members], [slot for _, slot, _ in members]
+        wrong = without_slots(pes, slots)
         if len(set(pes)) != size or pes[rank] != _core.my_pe():
-            _core.give_back_slot(slot)
-            raise RuntimeError(f"shoal: the ranks of this process group are PEs {pes}: each rank must be a process of its own in one Shoal job")
+            wrong = f"the ranks of this process group are PEs {pes}: each rank must be a process of its own in one Shoal job"
+        if wrong:
+            give_back([slot])
+            raise RuntimeError(f"shoal: {wrong}")
         self._members = _core.Group(pes, slots, f"a process group of {size}")
         self._members.set_timeout(self._seconds)
         self._pes, self._ranks = pes, {pe: i for i, pe in enumerate(pes)}
@@ -150,9 +166,11 @@ class ProcessGroup(dist.ProcessGroup):
         self._queue: "collections.deque[Work]" = collections.deque()
         self._tokens: "queue.SimpleQueue" = queue.SimpleQueue()
         self._transfers: "queue.SimpleQueue" = queue.SimpleQueue()
+        self._starting = threading.Lock()  # between threads that start these two
         self._thread: "Optional[threading.Thread]" = None
         self._transfer_thread: "Optional[threading.Thread]" = None
         self._ending = threading.Event()
+        self._coalesced: "Optional[list[Work]]" = None  # begun since _start_coalescing()
         self._group_name = self._description = ""
         self._closed = False
         _groups.add(self)
@@ -174,16 +192,21 @@ class ProcessGroup(dist.ProcessGroup):
         if getattr(options, "asyncOp", True):
             work = Work(self, action, result)
             self._queue.append(work)
-            if self._thread is None:
-                self._thread = threading.Thread(target=_serve, args=(self._tokens,), name="shoal", daemon=True)
-                self._thread.start()
+            with self._starting:
+                if self._thread is None:
+                    self._thread = _started("shoal", _serve, self._tokens)
             self._tokens.put(work)
-            return work
+            return self._begun(work)
         with self._lock:
             if self._queue:
                 self._run_queue(None)
             action()
         return Work(None, None, result)
+
+    def _begun(self, work: Work) -> Work:
+        if self._coalesced is not None:
+            self._coalesced.append(work)
+        return work
 
     def _run_queue(self, last: "Optional[Work]") -> None:
         while self._queue:
@@ -215,14 +238,22 @@ class ProcessGroup(dist.ProcessGroup):
 
     # ---- reductions
 
-    def _reduction(self, options: Any) -> tuple[int, "Optional[Callable]", "Optional[Callable]"]:
+    def _average(self, dtype: torch.dtype) -> "tuple[Optional[Callable], Optional[Callable]]":
+        """What to do to a tensor before its sum, and after."""
+        size = self._n
+        if dtype == torch.bool:
+            raise TypeError("shoal: bools have no average: convert them to numbers first")
+        if dtype == torch.float16:  # the sum might be beyond its largest number
+            return lambda t: t.div_(size), None
+        return None, lambda t: t.div_(size) if t.is_floating_point() or t.is_complex() else t.div_(size, rounding_mode="trunc")
+
+    def _reduction(self, options: Any, dtype: torch.dtype) -> tuple[int, "Optional[Callable]", "Optional[Callable]"]:
         """The library's operation; what to do to a tensor before it, and after."""
         if options is None:
             return OPERATIONS["sum"], None, None
         kind = int(options.reduceOp.op)
         if kind == _AVERAGE:
-            size = self._n
-            return OPERATIONS["sum"], None, lambda t: t.div_(size) if t.is_floating_point() or t.is_complex() else t.div_(size, rounding_mode="trunc")
+            return (OPERATIONS["sum"], *self._average(dtype))
         if kind == _PREMULTIPLIED:
             if not hasattr(options.reduceOp, "factor"):
                 raise ValueError("shoal: this PyTorch does not tell the factor of a premultiplied sum: multiply before a plain sum")
@@ -246,20 +277,20 @@ class ProcessGroup(dist.ProcessGroup):
         """dist.all_reduce"""
         if not isinstance(tensors, (list, tuple)):
             tensors = [tensors]
-        reduction = self._reduction(opts)
         tensor = tensors[0]
+        reduction = self._reduction(opts, tensor.dtype)
         if len(tensors) == 1 and reduction[1] is None and reduction[2] is None and tensor.is_contiguous() and tensor.is_cpu and \
                 tensor.dtype in _TYPES and tensor.layout == torch.strided:
             address, kind, count, op = tensor.data_ptr(), _TYPES[tensor.dtype], tensor.numel(), reduction[0]
             return self._submit(opts, lambda: self._members.all_reduce(address, address, kind, count, (), op), [tensor])
-        checked = [_check("all_reduce", one) for one in tensors]
-        return self._submit(opts, lambda: [self._all_reduce(one, reduction) for one in checked] and None, list(tensors))
+        pairs = [(_check("all_reduce", one), self._reduction(opts, one.dtype)) for one in tensors]
+        return self._submit(opts, lambda: [self._all_reduce(*pair) for pair in pairs] and None, list(tensors))
 
     allreduce_coalesced = allreduce
 
     def reduce(self, tensors: list, opts: Any) -> Work:
         """dist.reduce"""
-        tensor, (op, before, after), root = _check("reduce", tensors[0]), self._reduction(opts), opts.rootRank
+        tensor, (op, before, after), root = _check("reduce", tensors[0]), self._reduction(opts, tensors[0].dtype), opts.rootRank
         self._check_rank("reduce", root)
 
         def action() -> None:
@@ -292,13 +323,13 @@ class ProcessGroup(dist.ProcessGroup):
 
     def reduce_scatter(self, outputs: list, inputs: list, opts: Any = None) -> Work:
         """dist.reduce_scatter"""
-        output, reduction = _check("reduce_scatter", outputs[0]), self._reduction(opts)
+        output, reduction = _check("reduce_scatter", outputs[0]), self._reduction(opts, outputs[0].dtype)
         pieces = self._check_pieces("reduce_scatter", inputs[0], output)
         return self._submit(opts, lambda: self._reduce_scatter(output, pieces, reduction), [outputs[0]])
 
     def _reduce_scatter_base(self, output: torch.Tensor, input_: torch.Tensor, opts: Any = None) -> Work:
         """dist.reduce_scatter_tensor"""
-        reduction = self._reduction(opts)
+        reduction = self._reduction(opts, output.dtype)
         whole, piece = self._check_whole("reduce_scatter", input_, output)
         return self._submit(opts, lambda: self._reduce_scatter(piece, [whole], reduction), [output])
 
@@ -306,9 +337,8 @@ class ProcessGroup(dist.ProcessGroup):
 
     def reduce_scatter_tensor_coalesced(self, outputs: list, inputs: list, opts: Any = None) -> Work:
         """Several of them at once."""
-        reduction = self._reduction(opts)
-        pairs = [self._check_whole("reduce_scatter", input_, output) for output, input_ in zip(outputs, inputs)]
-        return self._submit(opts, lambda: [self._reduce_scatter(piece, [whole], reduction) for whole, piece in pairs] and None, list(outputs))
+        triples = [(*self._check_whole("reduce_scatter", input_, output), self._reduction(opts, output.dtype)) for output, input_ in zip(outputs, inputs)]
+        return self._submit(opts, lambda: [self._reduce_scatter(piece, [whole], reduction) for whole, piece, reduction in triples] and None, list(outputs))
 
     reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
 
@@ -465,12 +495,11 @@ class ProcessGroup(dist.ProcessGroup):
 
     def _start(self, work: TransferWork) -> Work:
         if not work.is_completed():
-            if self._transfer_thread is None:
-                self._transfer_thread = threading.Thread(target=_serve_transfers, args=(self._transfers, self._ending),
-                                                         name="shoal transfers", daemon=True)
-                self._transfer_thread.start()
+            with self._starting:
+                if self._transfer_thread is None:
+                    self._transfer_thread = _started("shoal transfers", _serve_transfers, self._transfers, self._ending)
             self._transfers.put(work)
-        return work
+        return self._begun(work)
 
     def send(self, tensors: list, rank: int, tag: int = 0) -> Work:
         """dist.isend"""
@@ -523,10 +552,11 @@ class ProcessGroup(dist.ProcessGroup):
     group_desc = property(getGroupDesc)
 
     def _start_coalescing(self, *unused: Any) -> None:
-        pass
+        self._coalesced = []
 
     def _end_coalescing(self, *unused: Any) -> Work:
-        return Work(None, None, [])
+        works, self._coalesced = self._coalesced or [], None
+        return CoalescedWork(works)
 
     def _set_sequence_number_for_group(self) -> None:
         pass

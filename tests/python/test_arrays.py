@@ -198,6 +198,24 @@ def test_mapped_is_the_other_pes_memory():
     assert x[2, 4] == 100 + left
 
 
+@on_pes(2, 4)
+def test_mapped_keeps_its_array():
+    me, right, _ = neighbours()
+    x = shoal.full((3, 4), me)
+    there = x[::-1, 1:].mapped(right)
+    if there is None:
+        pytest.skip("PEs of several nodes")
+    del x
+    gc.collect()
+    other = shoal.full((3, 4), 100)  # not where x was
+    assert there.shape == (3, 3) and (there == right).all() and (other == 100).all()
+    shoal.barrier()
+    address = there.ctypes.data
+    del there
+    gc.collect()
+    assert shoal.full((3, 4), 5).mapped(right)[::-1, 1:].ctypes.data == address
+
+
 @on_pes(2)
 def test_dlpack_shares_the_memory():
     x = shoal.zeros((2, 3), "float32")
@@ -274,7 +292,7 @@ def test_bad_arguments_raise():
             shoal.put(x, 1, pe)
         with pytest.raises(IndexError, match="PEs 0 to 1"):
             shoal.get(x, pe)
-    for index in ((3, 0), (0, -5), (0, 0, 0), "a"):
+    for index in ((3, 0), (0, -5), (0, 0, 0), "a", range(2), (range(2), 0), True, (True, 0)):
         with pytest.raises(IndexError):
             x.on(1)[index]
         with pytest.raises(IndexError):
@@ -287,6 +305,12 @@ def test_bad_arguments_raise():
         shoal.zeros(3, object)
     with pytest.raises(ValueError):
         shoal.zeros((3, -1))
+    for shape in (3.7, "12", (2, 3.0), None):
+        with pytest.raises(TypeError):
+            shoal.zeros(shape)
+    for shape in (1 << 62, 1 << 80, (1 << 40, 1 << 40)):
+        with pytest.raises(MemoryError, match="no room"):
+            shoal.zeros(shape)
     with pytest.raises(ValueError, match="align"):
         shoal.zeros(3, align=65)
     with pytest.raises(ValueError, match="slice"):
@@ -330,6 +354,26 @@ def test_integers_fit_or_raise_whatever_the_index():
     x.on(right)[1] = 9
     shoal.barrier()
     assert x.tolist() == [[255, 0, 7], [9, 9, 9], [255, 0, 7], [0, 0, 0]]
+
+
+@on_pes(1, 2)
+def test_pieces_that_overlap_on_one_pe_arrive_as_they_were():
+    me, n = shoal.my_pe(), 4096
+    for to, source in ((slice(0, n, 2), slice(n // 2)), (slice(1, n, 2), slice(n // 2)), (slice(None, None, -1), slice(None)), (slice(1, n), slice(n - 1)),
+                       (list(range(1, n)), slice(n - 1))):
+        x, wanted = shoal.array(np.arange(n)), np.arange(n)
+        wanted[to] = wanted[source].copy()
+        x.on(me)[to] = x[source]
+        shoal.quiet()
+        assert (x == wanted).all(), to
+    x, wanted = shoal.array(np.arange(n)), np.arange(n)
+    wanted[:n // 2] = wanted[1::2].copy()
+    shoal.get(x[1::2], me, out=x[:n // 2])
+    assert (x == wanted).all()
+    x, wanted = shoal.array(np.arange(n)), np.arange(n)
+    wanted[n // 2:] = wanted[::2].copy()
+    shoal.get(x[::2], me, out=x[n // 2:])
+    assert (x == wanted).all()
 
 
 @on_pes(1, 2)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """shmem-config: what it prints builds a program, and --diagnose finds what is wrong when something is."""
+import importlib.util
 import json
 import os
 import shutil
@@ -77,6 +78,30 @@ def test_faults_are_found_and_named(prefix, tmp_path):
     assert found["certificates"]["severity"] == "error"
     run = config(prefix, "--diagnose", SHOAL_TLS_KEY=str(key))
     assert f"chmod 600 {key}" in run.stdout and "without SHOAL_TLS_CA, SHOAL_TLS_CERT" in run.stdout and run.returncode == 2
+
+
+def test_memory_limits_of_control_groups_above_count(tmp_path):
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "config", "shmem_config.py")
+    specification = importlib.util.spec_from_file_location("shmem_config", source)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    membership = tmp_path / "cgroup"
+
+    def limit(text, **files):
+        mount = tmp_path / str(len(list(tmp_path.iterdir())))
+        for place, value in files.items():
+            path = mount / place.replace("__", "/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_name({"max": "memory.max", "limit": "memory.limit_in_bytes"}[path.name]).write_text(value + "\n")
+        membership.write_text(text)
+        return module.group_limit(str(mount), str(membership))
+
+    assert limit("0::/a/b\n", a__max="5000", a__b__max="max") == 5000
+    assert limit("0::/a/b\n", a__max="5000", a__b__max="4000", c__max="1") == 4000
+    assert limit("0::/\n", max="3000") == 3000
+    assert limit("0::/a\n", a__max="max") is None
+    assert limit("0::/not/there\n", max="2000") == 2000
+    assert limit("5:cpu:/x\n4:memory:/a/b\n", memory__x__limit="1", memory__a__limit="700", memory__a__b__limit="900") == 700
 
 
 def test_python_without_numpy_is_told_to_get_it(prefix, tmp_path):

@@ -258,6 +258,56 @@ def test_collective_that_was_interrupted_leaves_a_group_that_says_so():
     assert run.status == 0, run
 
 
+def test_finalize_ends_what_other_threads_wait_for():
+    run = job(2, """
+        import threading, shoal
+        for _ in range(20):
+            shoal.init()
+            x, team = shoal.zeros(1, "int64"), shoal.world().split_strided(0, 1, 2)
+            began, told = threading.Barrier(4), []
+            def wait(call):
+                began.wait()
+                try:
+                    call()
+                except RuntimeError as error:
+                    told.append(str(error))
+            waits = [lambda: shoal.wait_until(x, "==", 1)]
+            if shoal.my_pe() == 0:  # what PE 1 doesn't take part in
+                waits += [lambda: shoal.all_reduce([1]), lambda: team.barrier()]
+            else:
+                waits += [lambda: shoal.wait_until(x, "==", 2), lambda: shoal.wait_until_any(x, "==", 3)]
+            threads = [threading.Thread(target=wait, args=(call,)) for call in waits]
+            for thread in threads:
+                thread.start()
+            began.wait()
+            try:
+                shoal.wait_until(x, "==", 1, timeout=0.05)
+            except TimeoutError:
+                pass
+            shoal.finalize()
+            for thread in threads:
+                thread.join()
+            assert len(told) == 3 and all("finalize" in text for text in told), told
+        """)
+    assert run.status == 0 and run.err == "", run
+
+
+def test_a_signals_handler_may_finalize():
+    run = job(2, """
+        import signal, shoal
+        shoal.init()
+        x = shoal.zeros(1, "int64")
+        signal.signal(signal.SIGALRM, lambda *unused: shoal.finalize())
+        signal.alarm(1)
+        try:
+            shoal.wait_until(x, "==", 1)
+            raise SystemExit("no exception")
+        except RuntimeError as error:
+            assert "finalize" in str(error), error
+        """)
+    assert run.status == 0 and run.err == "", run
+
+
 def test_handles_of_a_job_that_ended_raise():
     run = job(2, """
         import shoal

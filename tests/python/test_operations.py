@@ -176,6 +176,8 @@ def test_bad_waits_and_signals_raise():
         shoal.wait_until(flags, "=", 1)
     with pytest.raises(TypeError, match="float64"):
         shoal.wait_until(shoal.zeros(1), "==", 1)
+    with pytest.raises(TypeError, match="None is no value of uint64"):
+        shoal.wait_until(flags, "==", None)
     with pytest.raises(ValueError, match="heap"):
         shoal.wait_until(np.zeros(1, "int64"), "==", 1)
     with pytest.raises(TypeError, match="one element"):
@@ -223,8 +225,12 @@ def test_bad_atomics_raise():
     x = shoal.zeros(3, "int32")
     with pytest.raises(OverflowError, match="int32"):
         shoal.atomic(x, 0, 0).add(1 << 31)
-    with pytest.raises(OverflowError):
-        shoal.atomic(x, 0, 0).add("a")
+    cell = shoal.atomic(x, 0, 0)
+    for call in (cell.store, cell.swap, cell.add, cell.fetch_add, lambda bad: cell.compare_swap(bad, 1), lambda bad: cell.compare_swap(1, bad)):
+        for bad in (None, "a"):
+            with pytest.raises(TypeError, match="no value of int32"):
+                call(bad)
+    assert cell.load() == 0
     packed = shoal.zeros(3, [("a", "i1"), ("b", "i8")])["b"]
     with pytest.raises(ValueError, match="aligned"):
         shoal.atomic(packed, 1, 0)
@@ -299,6 +305,25 @@ def test_many_teams_come_and_go():
         team.destroy()
 
 
+@on_pes(3)
+def test_a_pe_in_too_many_teams_is_an_error_on_all_members():
+    me, world = shoal.my_pe(), shoal.world()
+    taken = []
+    while me == 1 and (slot := shoal._core.take_slot(1)) >= 0:
+        taken.append(slot)
+    for _ in range(100):  # they leave nothing behind
+        with pytest.raises(RuntimeError, match=r"PEs \[1\] are in too many teams"):
+            world.split_strided(0, 1, 2)
+        with pytest.raises(RuntimeError, match=r"PEs \[1\] are in too many teams"):
+            world.split_2d(2)
+    for slot in taken:
+        shoal._core.give_back_slot(slot)
+    row, column = world.split_2d(2)
+    assert row.all_gather(me).tolist() == row.pes and column.all_gather(me).tolist() == column.pes
+    row.destroy()
+    column.destroy()
+
+
 @on_pes(2)
 def test_calls_from_threads_on_different_teams():
     teams = [shoal.world().split_strided(0, 1, 2) for _ in range(4)]
@@ -343,7 +368,7 @@ def test_values_that_the_dtype_lacks_raise():
     flags, signal = shoal.zeros(1, "int32"), shoal.zeros(1, "uint64")
     for call in (lambda: shoal.wait_until(flags, "==", 1 << 31), lambda: shoal.test(flags, "==", -(1 << 31) - 1), lambda: shoal.wait_signal(signal, "==", -1),
                  lambda: shoal.signal(signal, -1, 0), lambda: shoal.signal(signal, 1 << 64, 0), lambda: shoal.put_signal(flags, [1 << 31], signal, 1, 0),
-                 lambda: shoal.put_signal(flags, [1], signal, -1, 0), lambda: shoal.wait_until(flags, "==", None), lambda: shoal.atomic(flags, 0, 0).swap(1 << 40)):
+                 lambda: shoal.put_signal(flags, [1], signal, -1, 0), lambda: shoal.atomic(flags, 0, 0).swap(1 << 40)):
         with pytest.raises(OverflowError):
             call()
 

@@ -194,6 +194,45 @@ def test_training_loop_of_aclshmemx_trains_as_one_pe_does():
     assert run.status == 0, run
 
 
+def test_shmem_takes_memory_that_it_can_read_and_fill():
+    run = job(2, """
+        import numpy as np, shmem, shoal
+        shmem.init()
+        memory = shmem.malloc(4096)
+        def raises(kind, text, call):
+            try:
+                call()
+            except kind as error:
+                assert text in str(error), error
+                return
+            raise SystemExit(f"no exception with {text}")
+        other = 1 - shmem.my_pe()
+        shmem.put(other, 0, [1.5, 2, 3], 3)
+        shmem.put(other, 4, np.arange(8, dtype="uint8"), 1, dtype="int64")
+        shmem.barrier()
+        assert memory.view("float32")[:3].tolist() == [1.5, 2, 3] and memory[32:40].tolist() == list(range(8))
+        got = np.zeros(3, "float32")
+        shmem.get(got, other, 0, 3)
+        assert got.tolist() == [1.5, 2, 3]
+        frozen = np.zeros(3, "float32")
+        frozen.flags.writeable = False
+        raises(TypeError, "could not be filled", lambda: shmem.get([0.0, 0.0, 0.0], other, 0, 3))
+        raises(TypeError, "float64", lambda: shmem.get(np.zeros(3), other, 0, 3))
+        raises(TypeError, "float64", lambda: shmem.put(other, 0, np.zeros(3), 3))
+        raises(ValueError, "writeable", lambda: shmem.get(frozen, other, 0, 3))
+        for call in (lambda: shmem.put(other, 0, got, 3, buffer=np.zeros(9, "float32")), lambda: shmem.get(got, other, 0, 3, buffer=np.zeros(36, "uint8"))):
+            raises(ValueError, "buffer is not on the symmetric heap", call)
+        table = shoal.zeros((2, 3), "float32")
+        shmem.put(other, 5, [7.0], 1, buffer=table)
+        raises(IndexError, "not all in memory of 6", lambda: shmem.put(other, 6, [7.0], 1, buffer=table))
+        raises(ValueError, "contiguous", lambda: shmem.put(other, 0, [7.0], 1, buffer=table[:, 1:]))
+        shmem.barrier()
+        assert table.tolist() == [[0, 0, 0], [0, 0, 7]]
+        shmem.finalize()
+        """)
+    assert run.status == 0, run
+
+
 @needs_torch
 def test_all_reduce_by_puts_and_gets_of_shmem():
     run = job(3, ALL_REDUCE)

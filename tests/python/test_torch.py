@@ -281,6 +281,187 @@ def test_a_partner_that_does_not_come_is_a_timeout():
             dist.all_reduce(torch.zeros(3), group=group)
 
 
+@on_pes(2)
+def test_a_receive_that_timed_out_takes_no_later_message():
+    me, _ = start()
+    group = dist.new_group([0, 1], timeout=datetime.timedelta(seconds=1))
+    got = torch.zeros(2)
+    if me == 0:
+        lost = torch.zeros(2)
+        with pytest.raises(TimeoutError, match="PE 1 with tag 3"):
+            dist.recv(lost, 1, group=group, tag=3)
+        dist.barrier()
+        dist.barrier()
+        dist.recv(got, 1, group=group, tag=3)
+        assert got.tolist() == [7, 7] and lost.tolist() == [0, 0]
+    else:
+        dist.barrier()
+        work = dist.isend(torch.full((2,), 7.0), 0, group=group, tag=3)
+        dist.barrier()
+        work.wait()
+
+
+@on_pes(2)
+def test_groups_made_again_on_one_store_read_no_old_keys():
+    import shoal.torch  # pylint: disable=import-outside-toplevel
+    me, n = start()
+    store = dist.PrefixStore("again", dist.distributed_c10d._get_default_store())
+    for turn in range(20):
+        rank = (me + turn) % n
+        group = shoal.torch.ProcessGroup(store, rank, n, datetime.timedelta(seconds=60))
+        outputs = [torch.empty(1) for _ in range(n)]
+        group.allgather([outputs], [torch.tensor([float(me)])]).wait()
+        assert [(int(output) + turn) % n for output in outputs] == list(range(n))
+        group.shutdown()
+
+
+@on_pes(2)
+def test_a_rank_in_too_many_groups_is_an_error_on_all_of_them():
+    import shoal.torch  # pylint: disable=import-outside-toplevel
+    me, _ = start()
+    store = dist.PrefixStore("full", dist.distributed_c10d._get_default_store())
+    taken = []
+    while me == 0 and (slot := shoal._core.take_slot(1)) >= 0:
+        taken.append(slot)
+    for _ in range(100):
+        with pytest.raises(RuntimeError, match=r"PEs \[0\] are in too many"):
+            shoal.torch.ProcessGroup(store, me, 2, datetime.timedelta(seconds=20))
+    for slot in taken:
+        shoal._core.give_back_slot(slot)
+    shoal.torch.ProcessGroup(store, me, 2, datetime.timedelta(seconds=20)).shutdown()
+
+
+@on_pes(2, 3)
+def test_averages_stay_within_the_dtype():
+    me, n = start()
+    most = torch.full((1000,), 60_000.0, dtype=torch.float16)
+    average = dist.ReduceOp.AVG
+    for dtype in (torch.float16, torch.bfloat16):
+        wanted = most.to(dtype)
+        total, output = wanted.clone(), torch.empty_like(wanted)
+        dist.all_reduce(total, average)
+        assert torch.allclose(total, wanted, rtol=0.01), (dtype, total[0])
+        total = wanted.clone()
+        dist.reduce(total, 0, average)
+        assert me != 0 or torch.allclose(total, wanted, rtol=0.01)
+        inputs = [wanted.clone() for _ in range(n)]
+        dist.reduce_scatter(output, inputs, average)
+        assert torch.allclose(output, wanted, rtol=0.01) and all(equal(one, wanted) for one in inputs)
+        output.zero_()
+        getattr(dist, "reduce_scatter_tensor", getattr(dist, "_reduce_scatter_base", None))(output, torch.cat(inputs), average)
+        assert torch.allclose(output, wanted, rtol=0.01)
+    with pytest.raises(TypeError, match="bools have no average"):
+        if me == 0:  # it waits for nobody
+            dist.all_reduce(torch.ones(3, dtype=torch.bool), average)
+        raise TypeError("bools have no average")
+
+
+@on_pes(2)
+def test_coalesced_operations_are_waited_for():
+    import shoal  # pylint: disable=import-outside-toplevel
+    me, n = start()
+    group = dist.distributed_c10d._get_default_group()
+    device = torch.device("cpu")
+    if me == 1:
+        shoal.sync()
+    for ask in ("wait", "future"):
+        total, incoming, piece = torch.ones(1000), torch.zeros(100_000), torch.zeros(3)
+        group._start_coalescing(device)
+        dist.isend(torch.full((100_000,), float(me)), 1 - me, tag=5)
+        dist.irecv(incoming, 1 - me, tag=5)
+        dist.broadcast(piece, 0, async_op=True)
+        group.allreduce_coalesced([total]) if me else dist.all_reduce(total, async_op=True)
+        work = group._end_coalescing(device)
+        if me == 0 and ask == "wait":
+            assert not work.is_completed() and not work.is_success()
+            with pytest.raises(TimeoutError):
+                work.wait(datetime.timedelta(seconds=0.1))
+            shoal.sync()
+        result = work.get_future().wait() if ask == "future" else work.wait() and work.result()
+        assert [len(tensor) for tensor in result] == [100_000, 100_000, 3, 1000]
+        assert work.is_success() and work.exception() is None
+        assert (total == n).all() and (incoming == 1 - me).all()
+    assert group._end_coalescing(device).wait()  # of nothing
+
+
+@on_pes(2)
+def test_each_transfers_future_completes_with_it():
+    me, _ = start()
+    late = torch.zeros(1)
+    receive = dist.irecv(late, 1 - me, tag=31)
+    pending = receive.get_future()
+    soon = [dist.irecv(torch.zeros(1), 1 - me, tag=32 + i).get_future() for i in range(3)]
+    for i in (2, 0, 1):
+        dist.send(torch.ones(1), 1 - me, tag=32 + i)
+        assert soon[i].wait()[0].item() == 1 and not pending.done()
+    dist.barrier()
+    dist.send(torch.ones(1), 1 - me, tag=31)
+    assert pending.wait()[0].item() == 1
+
+
+@on_pes(2)
+def test_tensors_that_ranks_make_otherwise_are_named():
+    import shoal.torch  # pylint: disable=import-outside-toplevel
+    me, _ = start()
+    with pytest.raises(ValueError, match=r"PE 0 has an allocation of shape \(3, 4\) of float32.*\(3, 5\) of float32|"
+                                         r"PE 1 has an allocation of shape \(3, 5\) of float32.*\(3, 4\) of float32"):
+        shoal.torch.empty(3, 4 + me)
+    with pytest.raises(ValueError, match="bfloat16"):
+        shoal.torch.zeros(8, dtype=torch.bfloat16 if me else torch.float16)
+    with pytest.raises(MemoryError, match="no room for 4398046511104 bytes"):
+        shoal.torch.empty(1 << 20, 1 << 20)
+    assert shoal.torch.empty(0, 3).shape == (0, 3) and shoal.torch.zeros((2, 3), dtype=torch.bfloat16).sum() == 0
+
+
+@on_pes(2)
+def test_bfloat16_outside_the_backend_is_told_where_to_go():
+    import shoal.torch  # pylint: disable=import-outside-toplevel
+    me, n = start()
+    tensor = shoal.torch.zeros(4, dtype=torch.bfloat16)
+    for call in (lambda: shoal.put(tensor, tensor, 0), lambda: shoal.all_reduce(tensor), lambda: shoal.get(tensor, 0)):
+        with pytest.raises(TypeError, match=r"NumPy has no torch.bfloat16.*view\(torch.int16\).*shoal.torch"):
+            call()
+    shoal.put(tensor.view(torch.int16), torch.full((4,), 2.5 + me, dtype=torch.bfloat16).view(torch.int16), (me + 1) % n)
+    shoal.barrier()
+    assert (tensor == 2.5 + (me - 1) % n).all()
+
+
+@on_pes(2)
+def test_threads_that_begin_together_start_one_thread():
+    me, _ = start()
+    group = dist.new_group([0, 1])
+    made, both, plain = [], threading.Barrier(2), threading.Thread
+
+    class Slow(plain):
+        """Waits for another to be made."""
+
+        def __init__(self, *arguments, **options):
+            if options.get("name", "").startswith("shoal"):
+                made.append(options["name"])
+                try:
+                    both.wait(0.2)
+                except threading.BrokenBarrierError:
+                    pass
+            super().__init__(*arguments, **options)
+
+    def begin(tag):
+        dist.irecv(torch.zeros(1), 1 - me, group=group, tag=tag)
+
+    callers = [plain(target=begin, args=(tag,)) for tag in (1, 2)]
+    threading.Thread = Slow
+    try:
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+    finally:
+        threading.Thread = plain
+    assert made == ["shoal transfers"]
+    for tag in (1, 2):
+        dist.send(torch.ones(1), 1 - me, group=group, tag=tag)
+    dist.barrier()
+
+
 def within(seconds, holds):
     """Whether it comes to hold: what threads of the backend do, they do soon."""
     deadline = time.monotonic() + seconds
@@ -325,6 +506,32 @@ def test_interrupt_is_for_who_waits_whosever_operation_runs():
     assert work.is_completed() and not work.is_success()
     with pytest.raises(KeyboardInterrupt):
         work.wait()
+
+
+    future = (work := Work(None, interrupted, [])).get_future()
+    with pytest.raises(KeyboardInterrupt):
+        work._run()
+    for failed in (future, work.get_future()):
+        assert failed.done()
+        with pytest.raises(RuntimeError, match="KeyboardInterrupt"):
+            failed.wait()
+
+
+def test_training_with_an_absent_rank_ends_by_an_exception():
+    run = job(2, """
+        import shoal, torch, torch.distributed as dist, shoal.torch
+        dist.init_process_group("shoal")
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+        if dist.get_rank() == 0:
+            dist.distributed_c10d._get_default_group()._members.set_timeout(1.0)
+            try:
+                model(torch.ones(2, 4)).sum().backward()
+                raise SystemExit("no exception")
+            except RuntimeError as error:
+                assert "PE 0 waited 1 s for PE 1" in str(error), error
+        shoal.barrier()
+        """)
+    assert run.status == 0, run
 
 
 @on_pes(2)
@@ -446,6 +653,28 @@ def test_groups_of_a_job_that_ended_raise():
             shoal.barrier()
         """)
     assert run.status == 0, run
+
+
+def test_finalize_ends_operations_under_way():
+    run = job(2, """
+        import datetime, shoal, torch, torch.distributed as dist, shoal.torch
+        dist.init_process_group("shoal")
+        works = [dist.irecv(torch.ones(3), 1 - dist.get_rank())]
+        if dist.get_rank() == 0:  # PE 1 doesn't come
+            works.append(dist.all_reduce(torch.ones(3), async_op=True))
+            try:
+                works[-1].wait(datetime.timedelta(seconds=0.2))
+            except TimeoutError:
+                pass
+        shoal.finalize()
+        for work in works:
+            try:
+                work.wait()
+                raise SystemExit("no exception")
+            except RuntimeError as error:
+                assert "finalize" in str(error), error
+        """)
+    assert run.status == 0 and run.err == "", run
 
 
 TRAINING = """

@@ -80,6 +80,19 @@ def size_of(text):
     return int(float(match.group(1)) * 1024 ** " kmgt".index(match.group(2) or " ")) if match else None
 
 
+def group_limit(mount="/sys/fs/cgroup", membership="/proc/self/cgroup"):
+    """The least memory that a control group of this process, or one above it, may have; None without a limit."""
+    limits = []
+    for line in read(membership).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        top, name = (os.path.join(mount, "memory"), "memory.limit_in_bytes") if controllers else (mount, "memory.max")
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        limits += [read(os.path.join(top, *parts[:depth], name)) for depth in range(len(parts) + 1)]
+    return min((int(limit) for limit in limits if limit.isdigit()), default=None)
+
+
 class Report:
     """What was found: [(check, severity, what, what to do)]."""
 
@@ -212,9 +225,9 @@ def check_memory(report):
             break
     else:
         report.add("limits", OK, "no limit of this process is in the way")
-    group = read("/sys/fs/cgroup/memory.max") or read("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    group = group_limit()
     available = int(re.search(r"MemAvailable:\s+(\d+)", read("/proc/meminfo") or "MemAvailable: 0").group(1)) * 1024
-    room = min(available, int(group)) if group.isdigit() else available
+    room = available if group is None else min(available, group)
     if room < size:
         report.add("memory", WARNING, f"{room >> 20} MB are available, less than one PE's heap may take ({size >> 20} MB)",
                    "set SHMEM_SYMMETRIC_SIZE lower; a heap takes only what is touched, but going beyond what there is kills PEs")
