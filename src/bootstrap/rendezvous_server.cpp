@@ -82,14 +82,13 @@ int RendezvousServer::wait_ms() const {
 
 void RendezvousServer::progress() {
   std::array<epoll_event, 64> events;
-  for (int n; (n = ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0)) > 0;) {
-    for (int i = 0; i < n; ++i) {
-      const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
-      if (id == kListener) {
-        accept_all();
-      } else if (const auto found = guests_.find(id); found != guests_.end()) {
-        serve(*found->second);
-      }
+  const int n = ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < n; ++i) {
+    const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
+    if (id == kListener) {
+      accept_all();
+    } else if (const auto found = guests_.find(id); found != guests_.end()) {
+      serve(*found->second);
     }
   }
   if (setup_.above != nullptr) serve_above();
@@ -146,6 +145,9 @@ void RendezvousServer::add(UniqueFd fd, const TlsContext* tls, bool trusted) {
     // No memory for it: it sees its connection closed, and tries again.
   }
 }
+
+/// Before the descriptor goes: to the kernel it would stay, and show events, while a forked child holds it as well.
+void RendezvousServer::forget(int fd) const { ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 void RendezvousServer::set_interest(Guest& guest) {
   const short wanted = guest.link.events();
@@ -438,6 +440,7 @@ void RendezvousServer::check_deserted() {
 void RendezvousServer::lose(Guest& guest) {
   const std::unique_ptr<Guest> last = std::move(guests_.at(guest.id));
   guests_.erase(guest.id);
+  forget(guest.link.fd());
   if (guest.member < 0) {
     --strangers_;
     if (!guest.parting && ++turned_away_ <= kMostNotes && phase_ == Phase::joining)
@@ -486,6 +489,7 @@ void RendezvousServer::broadcast(Type type, std::span<const std::byte> payload) 
 /// Nobody can join any more: who comes is for the next job that meets here, and tries until that listens.
 void RendezvousServer::close_doors() {
   close_by_ns_ = now_ns() + kPartingNs;
+  if (listener_) forget(listener_.get());
   listener_.reset();
 }
 

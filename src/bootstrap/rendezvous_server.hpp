@@ -72,6 +72,7 @@ class RendezvousServer final {
   void watch_listener(bool on);
   void add(UniqueFd fd, const TlsContext* tls, bool trusted);
   void serve(Guest& guest);
+  void forget(int fd) const;
   void set_interest(Guest& guest);
   void take(Guest& guest, const store::Frame& frame);
   void join(Guest& guest, const store::Frame& frame);

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -421,6 +423,27 @@ TEST(Rendezvous, WithoutDescriptorsItKeepsTimeAndAcceptsLater) {
   Uplink& member = world.join(1, 0);
   EXPECT_TRUE(world.run([&] { return member.meeting() != nullptr; })) << member.trouble();
   ::alarm(0);
+}
+
+// By _Fork, so that no handler closes anything in it.
+TEST(Rendezvous, AForkedChildThatKeepsItsDescriptorsDoesNotKeepItBusy) {
+  World world(2, nullptr, Kind::pes);
+  for (int pe = 0; pe < 2; ++pe) world.join(2, pe);
+  ASSERT_TRUE(world.run_until_met());
+  const pid_t child = ::_Fork();
+  if (child == 0) {
+    for (std::size_t i = 0; i < 2; ++i) ::close(world.member(i).fd());
+    for (;;) ::pause();
+  }
+  ::alarm(60);  // in place of going on for ever
+  for (std::size_t i = 0; i < 2; ++i) world.member(i).send(Type::leave, {});
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(world.next(world.member(i)).type, Type::goodbye);
+  world.join(2, 0);  // the child still listens
+  for (std::size_t i = 0; i < 2; ++i) world.member(i).close();
+  EXPECT_TRUE(world.run([&] { return world.server().over(); }));
+  ::alarm(0);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST(Link, LastWordsAreHeardByOneWhoStillHasMoreToSay) {
