@@ -34,6 +34,7 @@ using store::Type;
 constexpr std::uint64_t kSayAfterNs = 5'000'000'000;  // when the user may wonder what it waits for
 constexpr std::uint64_t kAbortNs = 2'000'000'000;     // for the others to hear of an abort
 constexpr std::uint64_t kExitNs = 200'000'000;        // for the news of an exit to leave
+constexpr std::uint64_t kListenNs = 3'000'000'000;    // for a child forked in an earlier job to close what it inherited
 constexpr std::uint64_t kPartNs = 4'000'000'000;      // for the holder to tell everyone of the end
 
 /// An event that a poll can wait for.
@@ -107,6 +108,17 @@ HostPort place_on_node(const DirectSetup& setup) {
   return {strf("unix:shoal-%zx-%d", std::hash<std::string>()(job), setup.node.first)};
 }
 
+/// Only the last process to close it frees a name; a port is free once nobody listens there.
+UniqueFd listen_soon(const HostPort& at) {
+  for (const std::uint64_t until = now_ns() + kListenNs;; ::poll(nullptr, 0, 1)) {
+    try {
+      return listen_at(at);
+    } catch (const Error&) {
+      if (!at.local() || now_ns() >= until) throw;
+    }
+  }
+}
+
 /// PE 0's own neighbours need nobody between. A certificate is for the number of one PE, so that each shows its own.
 bool meets_on_node(const DirectSetup& setup) {
   return setup.node.count > 1 && !setup.node.has(0) && !setup.credentials.certificates.given();
@@ -152,7 +164,7 @@ class DirectBootstrap final : public Bootstrap {
   std::condition_variable answered_;
   std::unique_ptr<Uplink> uplink_;
   std::optional<Frame> answer_;
-  bool left_ = false;  // all have: the end of the connection is no failure
+  bool left_ = false;  // all have, or this one exits: the end of the connection is no failure
 
   Bell bell_;  // tells the monitor to look again
   std::atomic<bool> stop_{false};
@@ -179,7 +191,7 @@ DirectBootstrap::DirectBootstrap(DirectSetup setup) : rank_(setup.rank), size_(s
                                   .join_by_ns = by_ns,
                                   .silence_s = setup.silence_s};
   if (setup.holds) {
-    hold(setup.listener ? std::move(setup.listener) : listen_at(setup.at), std::move(meeting), std::move(up));
+    hold(setup.listener ? std::move(setup.listener) : listen_soon(setup.at), std::move(meeting), std::move(up));
   } else if (meets_on_node(setup)) {
     join_on_node(setup, std::move(meeting), std::move(up));
   } else {
@@ -208,7 +220,7 @@ void DirectBootstrap::join_on_node(const DirectSetup& setup, RendezvousServer::S
   meeting.first = node.first;
   meeting.tls = nullptr;
   meeting.above = std::make_unique<Uplink>(std::move(up));
-  UniqueFd listener = listen_at(beside.at);
+  UniqueFd listener = listen_soon(beside.at);
   hold(std::move(listener), std::move(meeting), std::move(beside));
 }
 
@@ -399,6 +411,7 @@ void DirectBootstrap::exiting(int status) noexcept {
     // The holder of a meeting takes it along.
     const auto told = [this] { return uplink_->drained() && (holder_ == nullptr || holder_->told_exit()); };
     for (const std::uint64_t until = now_ns() + kExitNs; !told() && now_ns() < until;) pump(1);
+    left_ = true;
   } catch (const std::exception&) {
     // Then the end of the connection tells that it ended, but not how.
   }

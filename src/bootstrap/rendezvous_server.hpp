@@ -100,7 +100,7 @@ class RendezvousServer final {
   const Member& at(int member) const { return members_[static_cast<std::size_t>(member)]; }
 
   const Setup setup_;
-  UniqueFd listener_, events_;
+  ProcessFd listener_, events_;
   bool accepts_ = true;  // false: there were no descriptors left
   std::map<std::uint64_t, std::unique_ptr<Guest>> guests_;
   std::uint64_t next_guest_ = 1;

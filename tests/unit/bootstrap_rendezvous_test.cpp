@@ -172,6 +172,17 @@ TEST(Rendezvous, LostMemberEndsTheJobByName) {
   }
 }
 
+TEST(Rendezvous, WhoSaidThatItExitsNeedNotCloseItsConnection) {
+  World world(2, nullptr, Kind::pes);
+  for (int pe = 0; pe < 2; ++pe) world.join(2, pe);
+  ASSERT_TRUE(world.run_until_met());
+  world.member(0).send_text(Type::exiting, 7, "");
+  const Frame frame = world.next(world.member(1));
+  ASSERT_EQ(frame.type, Type::end);
+  EXPECT_EQ(store::read_text(frame.payload).number, 7);
+  EXPECT_EQ(world.member(0).failure(), "");
+}
+
 TEST(Rendezvous, LostBeforeTheStartEndsTheJobAsWell) {
   World world(3);
   Uplink &one = world.join(3, 0), &gone = world.join(3, 1);
@@ -438,9 +449,11 @@ TEST(Rendezvous, AForkedChildThatKeepsItsDescriptorsDoesNotKeepItBusy) {
   ::alarm(60);  // in place of going on for ever
   for (std::size_t i = 0; i < 2; ++i) world.member(i).send(Type::leave, {});
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(world.next(world.member(i)).type, Type::goodbye);
-  world.join(2, 0);  // the child still listens
   for (std::size_t i = 0; i < 2; ++i) world.member(i).close();
   EXPECT_TRUE(world.run([&] { return world.server().over(); }));
+  pollfd events{world.server().fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&events, 1, 0), 0) << "who waits for it never sleeps again";
+  EXPECT_NO_THROW(listen_at(world.at()));
   ::alarm(0);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

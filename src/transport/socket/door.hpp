@@ -30,7 +30,8 @@ class Door final {
   bool advance(Pending& pending);
 
   const std::size_t most_;  // connections that wait
-  const UniqueFd listener_, stop_;
+  const ProcessFd listener_;
+  const UniqueFd stop_;
   const StreamMaker& maker_;
   const SocketSettings settings_;
   Target& target_;

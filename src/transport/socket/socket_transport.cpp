@@ -33,7 +33,7 @@ constexpr std::uint64_t kToBeEndedNs = 1'500'000'000;  // a launcher notices a d
 
 SocketTransport::SocketTransport(int me, int n_pes, const SocketSettings& settings, std::unique_ptr<StreamMaker> maker, Target& target)
     : me_(me), n_pes_(n_pes), settings_(settings), maker_(std::move(maker)), target_(target),
-      listener_(listen_anywhere(settings_, endpoint_)), epoll_(::epoll_create1(EPOLL_CLOEXEC)), nudge_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      listener_(listen_anywhere(settings_, endpoint_)), epoll_(UniqueFd(::epoll_create1(EPOLL_CLOEXEC))), nudge_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       dialing_(static_cast<std::size_t>(n_pes)), peers_(new std::atomic<Connection*>[static_cast<std::size_t>(n_pes)]()),
       opened_list_(new std::atomic<Connection*>[static_cast<std::size_t>(n_pes)]()) {
   if (!epoll_ || !nudge_) throw_errno("epoll_create1, eventfd");

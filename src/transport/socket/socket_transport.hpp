@@ -89,7 +89,9 @@ class SocketTransport final : public Transport, private Served {
   Target& target_;
   JobId job_{};
   Endpoint endpoint_;
-  UniqueFd listener_, epoll_, nudge_;
+  UniqueFd listener_;  // until start
+  const ProcessFd epoll_;
+  const UniqueFd nudge_;
   // By PE, from start on. Many PEs have their machine in common.
   struct Place {
     const std::string* machine;

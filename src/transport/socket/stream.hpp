@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "base/unique_fd.hpp"
+#include "base/process_fd.hpp"
 
 namespace shoal {
 

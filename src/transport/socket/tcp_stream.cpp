@@ -42,7 +42,7 @@ class TcpStream final : public Stream {
     error_ = errno;
     return kEnded;
   }
-  UniqueFd socket_;
+  const ProcessFd socket_;
   int error_ = 0;
 };
 

@@ -61,7 +61,7 @@ class TlsStream final : public Stream {
     }
     return kEnded;
   }
-  const UniqueFd socket_;
+  const ProcessFd socket_;
   const std::unique_ptr<TlsSession> session_;
   std::string why_;
 };
