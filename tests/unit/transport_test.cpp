@@ -423,6 +423,65 @@ TEST_F(Pair, SilentStrangersKeepNobodyOut) {
   EXPECT_GT(pes[1].count_refusals(), 100u);
 }
 
+/// What has come, in pieces that end anywhere, and after each of them nothing for a while. `records`: how much a piece
+/// has is known only once its first bytes were read, as with TLS.
+class Pieces final : public Stream {
+ public:
+  Pieces(std::string bytes, std::size_t most, bool records) : bytes_(std::move(bytes)), most_(most), records_(records) {}
+  ssize_t read(void* to, std::size_t bytes) noexcept override {
+    const std::size_t n = std::min({bytes, left_, bytes_.size() - at_});
+    if (n == 0) {
+      left_ = 1 + random_() % most_;
+      open_ = !records_;
+      return kAgain;
+    }
+    std::memcpy(to, bytes_.data() + at_, n);
+    at_ += n;
+    left_ -= n;
+    open_ = true;
+    return static_cast<ssize_t>(n);
+  }
+  ssize_t write(const void*, std::size_t bytes) noexcept override { return static_cast<ssize_t>(bytes); }
+  ssize_t write_both(const void*, std::size_t head, const void*, std::size_t body) noexcept override { return static_cast<ssize_t>(head + body); }
+  bool handshake() override { return true; }
+  std::size_t available() const noexcept override { return open_ ? std::min(left_, bytes_.size() - at_) : 0; }
+  int fd() const noexcept override { return -1; }
+  std::string why() const override { return ""; }
+
+ private:
+  const std::string bytes_;
+  const std::size_t most_;
+  const bool records_;
+  std::mt19937 random_{7};
+  std::size_t at_ = 0, left_ = 0;
+  bool open_ = false;
+};
+
+TEST(Connection, OfAPutThatIsComingEachWordIsOldOrNew) {
+  constexpr std::uint64_t kNew = 0x0102030405060708;
+  for (const bool records : {false, true}) {
+    for (const std::size_t most : {5u, 1428u, 30000u}) {
+      std::string sent;
+      std::uint64_t words = 0;
+      for (const std::uint64_t more : {9u, 300u, 2000u, 20000u}) {
+        const wire::Frame frame{wire::Type::put, 0, 0, 0, kMemory, words * 8, more * 8};
+        sent.append(reinterpret_cast<const char*>(&frame), sizeof frame);
+        for (std::uint64_t i = 0; i < more; ++i) sent.append(reinterpret_cast<const char*>(&kNew), sizeof kNew);
+        words += more;
+      }
+      Pe pe(words * 8);
+      Connection connection(1, std::make_unique<Pieces>(sent, most, records), pe);
+      std::uint64_t complete = 0;
+      for (std::size_t turn = 0; complete < words && turn < 4 * sent.size(); ++turn) {
+        connection.receive();
+        while (complete < words && pe.memory[complete] == kNew) ++complete;
+        if (complete < words) ASSERT_EQ(pe.memory[complete], 0u) << "word " << complete << ", pieces of up to " << most;
+      }
+      EXPECT_EQ(complete, words) << "pieces of up to " << most;
+    }
+  }
+}
+
 TEST(Apply, FourBytesLeaveTheirNeighbourAlone) {
   alignas(8) std::uint32_t words[2] = {5, 7};
   EXPECT_EQ(apply({AtomicOp::add, 4, 0xffffffff}, words), 5u);

@@ -98,7 +98,7 @@ void SocketTransport::put(const Far& to, const void* from, std::size_t bytes) no
   const char* data = static_cast<const char*>(from);
   Far place = to;
   while (bytes != 0) {
-    const std::uint64_t chunk = std::min<std::uint64_t>(bytes, wire::kLongest);
+    const std::uint64_t chunk = std::min<std::uint64_t>(bytes, wire::kLongest - place.offset % 8);
     const Frame frame{Type::put, 0, 0, 0, place.key, place.offset, chunk};
     const Owning owning(connection.owner());
     if (chunk > Connection::kCopied) {

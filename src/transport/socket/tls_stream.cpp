@@ -48,6 +48,8 @@ class TlsStream final : public Stream {
   ssize_t write_both(const void* head, std::size_t head_bytes, const void*, std::size_t) noexcept override { return write(head, head_bytes); }
   bool handshake() override { return session_->handshake() == TlsSession::Progress::done; }
   void check_peer(int pe, const std::string& identity) const override { session_->check_peer(pe, identity); }
+  /// The rest of a record that is open; the first bytes of the next are to be read to open it.
+  std::size_t available() const noexcept override { return static_cast<std::size_t>(SSL_pending(session_->native())); }
   bool holds_input() const noexcept override { return session_->pending(); }
   int fd() const noexcept override { return socket_.get(); }
   std::string why() const override { return why_; }

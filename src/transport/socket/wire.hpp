@@ -27,7 +27,7 @@ struct Welcome {
 };
 static_assert(sizeof(Welcome) == 8);
 
-/// Messages are no longer than this: longer puts and gets are cut, so that others get their turn.
+/// Messages are no longer than this: longer puts and gets are cut, puts between two words, so that others get their turn.
 inline constexpr std::uint64_t kLongest = 512 * 1024;
 
 }  // namespace shoal::wire

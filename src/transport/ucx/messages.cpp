@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What travels by messages: frames are gathered, sent, handled.
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -83,7 +84,7 @@ void UcxTransport::leave(UcxPeer& peer, bool gather) noexcept {
 
 void UcxTransport::put_message(UcxPeer& peer, Far to, const char* from, std::size_t bytes) noexcept {
   while (bytes != 0) {
-    const std::uint64_t piece = bytes < kPiece ? bytes : kPiece;
+    const std::uint64_t piece = std::min<std::uint64_t>(bytes, kPiece - to.offset % 8);  // cut between words
     request(peer, {Type::put, 0, 0, 0, to.key, to.offset, piece}, from, piece);
     leave(peer, true);
     from += piece;
