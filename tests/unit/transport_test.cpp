@@ -414,6 +414,27 @@ TEST_F(Pair, AConnectionThatWasGivenUpIsPassedOver) {
   EXPECT_TRUE(has_42(kDeadlineNs));
 }
 
+TEST_F(Pair, WhoCannotReachTheOtherTakesItsConnection) {
+  std::vector<std::string> misled = addresses;
+  Endpoint wrong = endpoint(1);
+  UniqueFd listener = listen_at({wrong.hosts.front(), 0});
+  wrong.port = static_cast<std::uint16_t>(port_of(listener.get()));
+  misled[1].replace(misled[1].find(endpoint(1).text()), std::string::npos, wrong.text());
+  pes[0].transport->start(misled);
+  pes[1].transport->start(addresses);
+  std::thread speaker([this] { put_42(); });
+  pollfd dialled{listener.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&dialled, 1, static_cast<int>(kDeadlineNs / 1'000'000)), 1);
+  listener.reset();
+  std::uint64_t old = 0;
+  Tally tally;
+  pes[1].transport->fetch({0, kMemory, 0}, {AtomicOp::add, 8, 1}, &old, tally, false);
+  for (const std::uint64_t deadline = now_ns() + kDeadlineNs; !tally.done() && now_ns() < deadline;) pes[1].transport->progress();
+  EXPECT_TRUE(tally.done());
+  EXPECT_TRUE(has_42(kDeadlineNs));
+  speaker.join();
+}
+
 TEST_F(Pair, SilentStrangersKeepNobodyOut) {
   for (Pe& pe : pes) pe.transport->start(addresses);
   std::vector<UniqueFd> strangers;

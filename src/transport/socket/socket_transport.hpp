@@ -58,6 +58,8 @@ class SocketTransport final : public Transport, private Served {
     bool refused = false, silent = false;  // one has another's credentials; at one nobody answers
     bool use_theirs = false;
   };
+  enum class Dialing : std::uint8_t { no, searching, asking };  // asking: hello is said, and not answered
+  bool begin_asking(int pe);
   std::unique_ptr<Stream> dial(int pe);
   std::unique_ptr<Stream> dial_host(int pe, const std::string& host, std::uint64_t answer_ns, Attempt& attempt);
   void say_silent(int pe, const std::string& tried) const;
@@ -103,7 +105,7 @@ class SocketTransport final : public Transport, private Served {
 
   std::mutex opening_;
   std::condition_variable opened_;
-  std::vector<bool> dialing_;                                   // by PE
+  std::vector<Dialing> dialing_;                                // by PE
   std::atomic<std::size_t> host_that_led_{0};                   // its position among a machine's addresses, the last time
   std::vector<std::unique_ptr<Connection>> owned_;              // all ever opened
   std::unique_ptr<std::atomic<Connection*>[]> peers_, opened_list_;  // by PE; in the order of opening
