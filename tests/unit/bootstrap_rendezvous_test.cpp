@@ -501,6 +501,15 @@ TEST(Link, WhoSendsWithoutEndIsKeptToOneFrame) {
   EXPECT_EQ(link.events() & POLLIN, POLLIN);
 }
 
+TEST(SocketAddress, WhoHasConnectedToItselfHasFoundNobody) {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const SocketAddress any = SocketAddress::numeric("127.0.0.1", 0);
+  ASSERT_EQ(::bind(socket.get(), any.raw(), any.length()), 0);
+  const SocketAddress own = SocketAddress::local_of(socket.get());
+  ASSERT_EQ(::connect(socket.get(), own.raw(), own.length()), 0);
+  EXPECT_EQ(connecting_error(socket.get()), ECONNREFUSED);
+}
+
 TEST(HostPort, IsReadStrictly) {
   const auto text = [](const std::string& given) {
     const HostPort where = parse_host_port(given, "--rdzv");

@@ -157,7 +157,7 @@ std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& ho
     send_all(*stream, &hello, sizeof hello, deadline_ns);
     wire::Welcome welcome;
     receive_all(*stream, &welcome, sizeof welcome, deadline_ns);
-    if (welcome.magic != wire::kMagic) throw Error(Code::peer, "something else than Shoal answers there");
+    if (welcome.magic != wire::kWelcomeMagic) throw Error(Code::peer, "something else than Shoal answers there");
     attempt.use_theirs = welcome.answer == wire::Answer::use_yours;
     if (attempt.use_theirs) stream.reset();
     return stream;
@@ -185,8 +185,8 @@ void SocketTransport::on_hello(const wire::Hello& hello, std::unique_ptr<Stream>
     const std::lock_guard lock(opening_);
     // Connected already: then it dialled before it let us in, and has what we made.
     const bool use_ours = peers_[hello.from].load(std::memory_order_relaxed) != nullptr ||
-                          (dialing_[hello.from] == Dialing::asking && me_ < pe);
-    const wire::Welcome welcome{wire::kMagic, use_ours ? wire::Answer::use_yours : wire::Answer::welcome};
+                          (me_ < pe && dialing_[hello.from] == Dialing::asking);
+    const wire::Welcome welcome{wire::kWelcomeMagic, use_ours ? wire::Answer::use_yours : wire::Answer::welcome};
     send_all(*stream, &welcome, sizeof welcome, now_ns() + kSecond);
     if (!use_ours) add(pe, std::move(stream));
     opened_.notify_all();
