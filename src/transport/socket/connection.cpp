@@ -8,6 +8,7 @@
 
 #include "base/copy.hpp"
 #include "base/error.hpp"
+#include "base/fence.hpp"
 #include "bootstrap/address.hpp"
 #include "transport/deliver.hpp"
 #include "transport/socket/endpoint.hpp"
@@ -261,6 +262,7 @@ void Connection::on_put(const Frame& frame) noexcept {
   body_in_ = {to, frame.bytes};
   incoming_ = to == nullptr ? Incoming::nothing : Incoming::put;
   if (to == nullptr) refuse(frame);
+  release_fence();  // the kernel may be the one who writes it: after all that was delivered before
 }
 
 void Connection::refuse(const Frame& request) noexcept {
