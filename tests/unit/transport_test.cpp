@@ -292,9 +292,10 @@ class UcxDeathTest : public testing::Test {
   void SetUp() override { skip_without_ucx(); }
 };
 
-/// PE 0 of two, whose PE 1 goes without a word once they have spoken.
-void be_left(const std::function<std::unique_ptr<Transport>(int, Pe&)>& make) {
-  Pe pes[2] = {Pe(4096), Pe(4096)};
+/// PE 0 of two, whose PE 1 goes without a word once they have spoken; then PE 0 does `last`, or asks it again.
+void be_left(const std::function<std::unique_ptr<Transport>(int, Pe&)>& make, const std::function<void(Transport&)>& first = {},
+             const std::function<void(Transport&)>& last = {}) {
+  Pe pes[2] = {Pe(1 << 20), Pe(1 << 20)};
   std::vector<std::string> addresses;
   for (int i = 0; i < 2; ++i) {
     pes[i].transport = make(i, pes[i]);
@@ -306,16 +307,35 @@ void be_left(const std::function<std::unique_ptr<Transport>(int, Pe&)>& make) {
     pes[0].transport->fetch({1, kMemory, 0}, {AtomicOp::add, 8, 1}, &old, tally, false);
     for (const std::uint64_t deadline = now_ns() + kDeadlineNs; !tally.done() && now_ns() < deadline;) pes[0].transport->progress();
   };
-  Tally first, second;
-  ask(first);
+  Tally once, again;
+  ask(once);
+  if (first) first(*pes[0].transport);
   pes[1].transport->close();
-  ask(second);
+  if (last) return last(*pes[0].transport);
+  ask(again);
 }
 
 TEST_F(UcxDeathTest, APeThatIsGoneIsNamedWithItsHostAndTheCause) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(be_left([](int me, Pe& pe) { return make_ucx(me, 2, UcxSettings{}, pe); }),
                "the connection to PE 1 .on [^ ]+, [^ ]+. was lost: .+");
+}
+
+TEST_F(UcxDeathTest, QuietDoesNotReturnWhenPutsAreLost) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  UcxSettings settings;
+  settings.gather = 0;
+  const auto put = [](Transport& transport) {
+    const std::vector<char> block(512 << 10);
+    transport.put({1, kMemory, 0}, block.data(), block.size());
+  };
+  const auto quiet = [](Transport& transport) {
+    for (const std::uint64_t until = now_ns() + 300'000'000; now_ns() < until;) transport.progress();  // it finds out
+    Tally tally;
+    transport.flush(tally);
+    for (const std::uint64_t deadline = now_ns() + kDeadlineNs; !tally.done() && now_ns() < deadline;) transport.progress();
+  };
+  EXPECT_DEATH(be_left([&](int me, Pe& pe) { return make_ucx(me, 2, settings, pe); }, put, quiet), "the connection to PE 1 .* was lost: ");
 }
 
 TEST(SocketDeathTest, APeThatIsGoneIsNamedWithItsHostAndAddressAndTheCause) {
