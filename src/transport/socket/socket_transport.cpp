@@ -296,6 +296,7 @@ bool SocketTransport::watch(Connection& connection, int how) noexcept {
 }
 
 /// Serves the connections that have something. Events come once each: so what is owned by another thread is waited for.
+/// A nudge stays for the thread, whose it is.
 bool SocketTransport::serve_ready(int timeout_ms, bool& nudged) noexcept {
   epoll_event events[kEvents];
   const int count = ::epoll_wait(epoll_.get(), events, kEvents, timeout_ms);
@@ -303,8 +304,6 @@ bool SocketTransport::serve_ready(int timeout_ms, bool& nudged) noexcept {
   for (int i = 0; i < count; ++i) {
     auto* connection = static_cast<Connection*>(events[i].data.ptr);
     if (connection == nullptr) {
-      std::uint64_t nudges;
-      [[maybe_unused]] const ssize_t n = ::read(nudge_.get(), &nudges, sizeof nudges);
       nudged = true;
       continue;
     }
@@ -323,7 +322,11 @@ bool SocketTransport::serve_ready(int timeout_ms, bool& nudged) noexcept {
 bool SocketTransport::serve_next() noexcept {
   bool nudged = false;
   const bool served = serve_ready(lost_.load(std::memory_order_relaxed) != nullptr ? 100 : kLookMs, nudged);
-  if (nudged) serve_all();
+  if (nudged) {
+    std::uint64_t nudges;
+    [[maybe_unused]] const ssize_t n = ::read(nudge_.get(), &nudges, sizeof nudges);
+    serve_all();
+  }
   return served;
 }
 
