@@ -195,17 +195,18 @@ void SocketTransport::on_hello(const wire::Hello& hello, std::unique_ptr<Stream>
   }
 }
 
-/// With opening_ held.
-Connection& SocketTransport::add(int pe, std::unique_ptr<Stream> stream) {
+/// With opening_ held. The other side counts on this connection: without it the job ends.
+void SocketTransport::add(int pe, std::unique_ptr<Stream> stream) {
   owned_.push_back(std::make_unique<Connection>(pe, std::move(stream), target_));
   Connection& connection = *owned_.back();
+  if (!watch(connection, EPOLL_CTL_ADD))
+    target_.fail(strf("cannot watch the connection to PE %d (on %s): epoll_ctl: %s", pe, endpoint_of(pe).machine.c_str(),
+                      std::strerror(errno)));
   const int count = opened_count_.load(std::memory_order_relaxed);
   opened_list_[static_cast<std::size_t>(count)].store(&connection, std::memory_order_relaxed);
   opened_count_.store(count + 1, std::memory_order_release);
   peers_[static_cast<std::size_t>(pe)].store(&connection, std::memory_order_release);
-  if (!watch(connection, EPOLL_CTL_ADD)) throw_errno("epoll_ctl");
   serve(connection);  // what the stream took in while it was opened shows no event
-  return connection;
 }
 
 }  // namespace shoal

@@ -64,7 +64,7 @@ class SocketTransport final : public Transport, private Served {
   std::unique_ptr<Stream> dial_host(int pe, const std::string& host, std::uint64_t answer_ns, Attempt& attempt);
   void say_silent(int pe, const std::string& tried) const;
   void on_hello(const wire::Hello& hello, std::unique_ptr<Stream> stream) noexcept;
-  Connection& add(int pe, std::unique_ptr<Stream> stream);
+  void add(int pe, std::unique_ptr<Stream> stream);
 
   void put_body(Connection& connection, const wire::Frame& frame, const void* data) noexcept;
   void make_room(Connection& connection, std::size_t bytes) noexcept;
