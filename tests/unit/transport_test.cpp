@@ -20,6 +20,7 @@
 #include "bootstrap/address.hpp"
 #include "security/secret.hpp"
 #include "security/tls.hpp"
+#include "transport/serving_thread.hpp"
 #include "transport/socket/socket_transport.hpp"
 #include "transport/socket/wire.hpp"
 #include "transport/ucx/ucx.hpp"
@@ -545,6 +546,32 @@ TEST(Connection, OfAPutThatIsComingEachWordIsOldOrNew) {
       EXPECT_EQ(complete, words) << "pieces of up to " << most;
     }
   }
+}
+
+/// Always has something to serve.
+class Busy final : public Served {
+ public:
+  bool serve_all() noexcept override { return served.fetch_add(1, std::memory_order_relaxed), true; }
+  void send_what_lies() noexcept override {}
+  bool serve_next() noexcept override { return true; }
+  void nudge() noexcept override {}
+  void watch_lost() noexcept override { looks.fetch_add(1, std::memory_order_relaxed); }
+  std::atomic<std::uint64_t> served{0}, looks{0};
+};
+
+TEST(ServingThread, LooksAfterWhoIsLostThoughOthersNeverStopAsking) {
+  Busy busy;
+  ServingThread thread(busy);
+  thread.start();
+  thread.rest();
+  const auto grow = [](const std::atomic<std::uint64_t>& count, std::uint64_t by) {
+    const std::uint64_t before = count.load();
+    for (const std::uint64_t deadline = now_ns() + 10'000'000'000; count.load() < before + by && now_ns() < deadline;) ::poll(nullptr, 0, 1);
+    return count.load() >= before + by;
+  };
+  EXPECT_TRUE(grow(busy.served, 1000));
+  EXPECT_TRUE(grow(busy.looks, 10));
+  thread.polled();
 }
 
 TEST(Apply, FourBytesLeaveTheirNeighbourAlone) {
