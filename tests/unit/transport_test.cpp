@@ -20,6 +20,7 @@
 #include "bootstrap/address.hpp"
 #include "security/secret.hpp"
 #include "security/tls.hpp"
+#include "test_certificates.hpp"
 #include "transport/serving_thread.hpp"
 #include "transport/socket/socket_transport.hpp"
 #include "transport/socket/wire.hpp"
@@ -345,6 +346,20 @@ TEST(SocketDeathTest, APeThatIsGoneIsNamedWithItsHostAndAddressAndTheCause) {
   settings.interface = "127.";
   EXPECT_DEATH(be_left([&](int me, Pe& pe) { return std::make_unique<SocketTransport>(me, 2, settings, make_tcp(), pe); }),
                "the connection to PE 1 .on [^ ]+, 127.0.0.1:[0-9]+. was lost: it closed the connection");
+}
+
+TEST(SocketDeathTest, WhoseCertificateIsRefusedIsToldSoAndGivesUpSoon) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto be_refused = [] {
+    TestAuthority ours, theirs("authority of others");
+    const CertificateFiles good = ours.issue({});
+    CertificateFiles strange = theirs.issue({});
+    strange.ca = good.ca;  // it accepts the other one, but not the other way round
+    be_left([&](int me, Pe& pe) {
+      return std::make_unique<SocketTransport>(me, 2, SocketSettings{}, make_tls(std::make_unique<TlsContext>(me == 0 ? strange : good)), pe);
+    });
+  };
+  EXPECT_DEATH(be_refused(), "cannot connect to PE 1 .*within 3 s .*See that all PEs have certificates of one authority");
 }
 
 /// Somebody who found the port, and says `bytes`. @return what is answered within a second, or until it is closed

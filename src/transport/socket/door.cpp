@@ -73,7 +73,7 @@ bool Door::advance(Pending& pending) {
   while (pending.heard < sizeof pending.hello) {
     const ssize_t n = pending.stream->read(reinterpret_cast<char*>(&pending.hello) + pending.heard, sizeof pending.hello - pending.heard);
     if (n == Stream::kAgain) return false;
-    if (n == Stream::kEnded) throw Error(Code::peer, pending.stream->why());
+    if (n == Stream::kEnded) throw Error(pending.stream->code(), pending.stream->why());
     pending.heard += static_cast<std::size_t>(n);
   }
   visitor_(pending.hello, std::move(pending.stream));

@@ -40,7 +40,7 @@ template <class Move>
 void move_all(Stream& stream, std::size_t bytes, short events, std::uint64_t deadline_ns, Move&& move) {
   for (std::size_t done = 0; done < bytes;) {
     const ssize_t n = move(done);
-    if (n == Stream::kEnded) throw Error(Code::peer, stream.why());
+    if (n == Stream::kEnded) throw Error(stream.code(), stream.why());
     if (n > 0) done += static_cast<std::size_t>(n);
     if (n != Stream::kAgain) continue;
     const std::uint64_t now = now_ns();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/error.hpp"
 #include "base/process_fd.hpp"
 
 namespace shoal {
@@ -34,6 +35,8 @@ class Stream {
   virtual bool holds_input() const noexcept { return false; }
   virtual int fd() const noexcept = 0;
   virtual std::string why() const = 0;
+  /// The kind of its end: security where one side does not accept the other.
+  virtual Code code() const noexcept { return Code::peer; }
 };
 
 /// Makes streams of connected, non-blocking sockets.

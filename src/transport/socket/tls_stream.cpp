@@ -53,9 +53,11 @@ class TlsStream final : public Stream {
   bool holds_input() const noexcept override { return session_->pending(); }
   int fd() const noexcept override { return socket_.get(); }
   std::string why() const override { return why_; }
+  Code code() const noexcept override { return code_; }
 
  private:
   ssize_t failed(const std::exception& error) noexcept {
+    if (const auto* told = dynamic_cast<const Error*>(&error)) code_ = told->code();
     try {
       why_ = error.what();
     } catch (const std::exception&) {
@@ -66,6 +68,7 @@ class TlsStream final : public Stream {
   const ProcessFd socket_;
   const std::unique_ptr<TlsSession> session_;
   std::string why_;
+  Code code_ = Code::peer;
 };
 
 class Tls final : public StreamMaker {
