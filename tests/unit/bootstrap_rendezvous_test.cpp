@@ -46,8 +46,9 @@ class World final {
   }
   const HostPort& at() const { return at_; }
   RendezvousServer& server() { return *server_; }
-  Uplink& join(int members, int member, int pes = 1, const TlsContext* tls = nullptr, const std::string& tag = "test") {
-    Uplink::Setup setup{.at = at_, .tls = tls, .tag = tag, .connect_by_ns = now_ns() + 5'000'000'000};
+  Uplink& join(int members, int member, int pes = 1, const TlsContext* tls = nullptr, const std::string& tag = "test",
+               const std::vector<SocketAddress>& addresses = {}) {
+    Uplink::Setup setup{.at = at_, .addresses = addresses, .tls = tls, .tag = tag, .connect_by_ns = now_ns() + 9'000'000'000};
     setup.join.members = static_cast<std::uint32_t>(members);
     setup.join.member = static_cast<std::uint32_t>(member);
     setup.join.pes = static_cast<std::uint32_t>(pes);
@@ -287,6 +288,15 @@ TEST(Rendezvous, MeetsUnderTls) {
   const std::string large[2] = {std::string(300'000, 'x'), std::string(300'000, 'y')};
   for (std::size_t i = 0; i < 2; ++i) world.member(i).send(Type::allgather, parts_of({large[i]}));
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(world.next(world.member(i)).payload, parts_of({large[0], large[1]}));
+}
+
+TEST(Rendezvous, AnAddressThatIsSilentKeepsNobodyFromTheNext) {
+  const TlsContext tls(Secret::fresh(), TlsPurpose::store);
+  World world(1, &tls);
+  const UniqueFd silent = listen_at({"127.0.0.1", 0});  // its kernel accepts
+  Uplink& member = world.join(1, 0, 1, &tls, "test",
+                              {SocketAddress::numeric("127.0.0.1", port_of(silent.get())), SocketAddress::numeric("127.0.0.1", world.at().port)});
+  EXPECT_TRUE(world.run([&] { return member.meeting() != nullptr; })) << member.trouble();
 }
 
 TEST(Rendezvous, WhoHasAnotherSecretIsToldAndTheUserOfTheServerToo) {
