@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -492,6 +493,21 @@ TEST_F(MisledPair, TheOwnHelloThatComesBackIsNoWelcome) {
   char next;
   EXPECT_LE(::recv(there.get(), &next, 1, 0), 0) << "it is not closed";
   connect_from_1();
+  EXPECT_TRUE(has_42(kDeadlineNs));
+}
+
+TEST_F(Pair, ALimitThatIsLowForAWhileKeepsNobodyOutForEver) {
+  for (Pe& pe : pes) pe.transport->start(addresses);
+  const UniqueFd stranger(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{1, before.rlim_max};  // a poll of two descriptors fails
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  const SocketAddress door = SocketAddress::numeric(endpoint(1).hosts.front(), endpoint(1).port);
+  EXPECT_EQ(::connect(stranger.get(), door.raw(), door.length()), 0);
+  ::poll(nullptr, 0, 100);  // the door is called, and finds that out
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  put_42();
   EXPECT_TRUE(has_42(kDeadlineNs));
 }
 

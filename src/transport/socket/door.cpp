@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostStrangers = 256;             // that have not said hello yet, besides all PEs at once
 constexpr std::uint64_t kHelloNs = 10'000'000'000;      // to say it
 constexpr int kLookMs = 1000;
-constexpr int kNoDescriptorsMs = 10;
+constexpr int kAgainMs = 10;  // where descriptors or memory are short
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void Door::accept_all() noexcept {
     if (!socket) {
       // No descriptors left: who comes waits until some are. The listener stays readable meanwhile: do not spin on it.
       pollfd stop{stop_.get(), POLLIN, 0};
-      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) ::poll(&stop, 1, kNoDescriptorsMs);
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) ::poll(&stop, 1, kAgainMs);
       return;
     }
     prepare(socket.get(), settings_);
@@ -85,7 +85,12 @@ void Door::run() noexcept {
   for (;;) {
     polled = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     for (const Pending& pending : pending_) polled.push_back({pending.stream->fd(), POLLIN, 0});
-    if (::poll(polled.data(), polled.size(), pending_.empty() ? -1 : kLookMs) < 0 && errno != EINTR) return;
+    if (::poll(polled.data(), polled.size(), pending_.empty() ? -1 : kLookMs) < 0) {
+      // EINTR; or memory or the limit of descriptors is short, for now.
+      ::poll(polled.data(), 1, kAgainMs);
+      if (polled[0].revents != 0) return;
+      continue;
+    }
     if (polled[0].revents != 0) return;
     if (polled[1].revents != 0) accept_all();
     std::erase_if(pending_, [this](Pending& pending) {
