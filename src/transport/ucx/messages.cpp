@@ -125,7 +125,8 @@ bool UcxTransport::send(UcxPeer& peer, bool all) noexcept {
       auto& transport = *static_cast<UcxTransport*>(self);
       const Note& note = note_of(request);
       --note.peer->in_flight;
-      transport.spare_.emplace_back(note.message);
+      std::unique_ptr<Message> done(note.message);
+      if (transport.spare_.size() < kMostSpare) transport.spare_.push_back(std::move(done));
       transport.ucp_.ucp_request_free(request);
     };
     const ucs_status_ptr_t sent =
