@@ -147,6 +147,7 @@ class DirectBootstrap final : public Bootstrap {
   void check_still_ours() const;
   Frame request(Type type, std::span<const std::byte> payload, Type answer);
   void pump(int wait_ms);
+  void turn(std::unique_lock<std::mutex>& lock);
   void take_all();
   void run_monitor();
   void stop_monitor();
@@ -290,12 +291,26 @@ void DirectBootstrap::check_still_ours() const {
                 strf("a forked child of PE %d is not a PE: only the process that joined the job can do this", rank_));
 }
 
-/// One turn of the connection, for whoever has the lock or is alone.
+/// One turn of the connection, for whoever keeps the lock or is alone.
 void DirectBootstrap::pump(int wait_ms) {
   pollfd fd{uplink_->fd(), uplink_->events(), 0};
   const int due = uplink_->wait_ms();
   ::poll(&fd, 1, due < 0 ? wait_ms : std::min(wait_ms, due));
   uplink_->progress();
+}
+
+/// The same for who holds `lock`, which others may have while it waits: one of them may have to abort.
+void DirectBootstrap::turn(std::unique_lock<std::mutex>& lock) {
+  const short events = uplink_->events();
+  // Without events to wait for its end would still be told, again and again.
+  pollfd fds[] = {{events != 0 ? uplink_->fd() : -1, events, 0}, {bell_.fd(), POLLIN, 0}};
+  const int wait = uplink_->wait_ms();
+  lock.unlock();
+  ::poll(fds, 2, wait);
+  lock.lock();
+  bell_.hush();
+  uplink_->progress();
+  take_all();
 }
 
 /// Takes what has come; ends the process when that is what it says.
@@ -335,12 +350,10 @@ Frame DirectBootstrap::request(Type type, std::span<const std::byte> payload, Ty
   uplink_->send(type, payload);
   bell_.ring();
   while (!answer_) {
-    if (monitor_.joinable()) {
+    if (monitor_.joinable())
       answered_.wait(lock);
-    } else {
-      pump(1000);
-      take_all();
-    }
+    else
+      turn(lock);
   }
   Frame frame = std::move(*answer_);
   answer_.reset();
@@ -362,18 +375,7 @@ void DirectBootstrap::watch() {
 
 void DirectBootstrap::run_monitor() {
   std::unique_lock lock(mutex_);
-  while (!stop_.load(std::memory_order_acquire)) {
-    const short events = uplink_->events();
-    // Without events to wait for its end would still be told, again and again.
-    pollfd fds[] = {{events != 0 ? uplink_->fd() : -1, events, 0}, {bell_.fd(), POLLIN, 0}};
-    const int wait = uplink_->wait_ms();
-    lock.unlock();
-    ::poll(fds, 2, wait);
-    lock.lock();
-    bell_.hush();
-    uplink_->progress();
-    take_all();
-  }
+  while (!stop_.load(std::memory_order_acquire)) turn(lock);
 }
 
 void DirectBootstrap::stop_monitor() {
