@@ -132,7 +132,7 @@ class DirectBootstrap final : public Bootstrap {
   int size() const override { return size_; }
   const Secret* secret() const override { return secret_ ? &*secret_ : nullptr; }
   Gathered allgather(std::span<const std::byte> mine) override;
-  void barrier() override { request(Type::barrier, {}, Type::released); }
+  void barrier() override { request(Type::barrier, {}); }
   void leave() override;
   void watch() override;
   void exiting(int status) noexcept override;
@@ -145,7 +145,7 @@ class DirectBootstrap final : public Bootstrap {
   void meet(std::uint64_t by_ns);
   void derive_secret(const DirectSetup& setup);
   void check_still_ours() const;
-  Frame request(Type type, std::span<const std::byte> payload, Type answer);
+  Frame request(Type type, std::span<const std::byte> payload);
   void pump(int wait_ms);
   void turn(std::unique_lock<std::mutex>& lock);
   void take_all();
@@ -344,7 +344,7 @@ bool DirectBootstrap::prints_for_host() const {
   return first == meeting.members.end() || first->first == rank_;
 }
 
-Frame DirectBootstrap::request(Type type, std::span<const std::byte> payload, Type answer) {
+Frame DirectBootstrap::request(Type type, std::span<const std::byte> payload) {
   check_still_ours();
   std::unique_lock lock(mutex_);
   uplink_->send(type, payload);
@@ -357,14 +357,14 @@ Frame DirectBootstrap::request(Type type, std::span<const std::byte> payload, Ty
   }
   Frame frame = std::move(*answer_);
   answer_.reset();
-  if (frame.type != answer)
+  if (frame.type != store::answer_to(type))
     throw Error(Code::launcher,
                 strf("malformed frame: %s was answered with %s", store::name_of(type), store::name_of(frame.type)));
   return frame;
 }
 
 Gathered DirectBootstrap::allgather(std::span<const std::byte> mine) {
-  Frame answer = request(Type::allgather, store::join_parts({mine}, store::kMaxRequest), Type::gathered);
+  Frame answer = request(Type::allgather, store::join_parts({mine}, store::kMaxRequest));
   auto parts = store::split_parts(answer.payload, static_cast<std::size_t>(size_));
   return {std::move(answer.payload), std::move(parts)};
 }
@@ -387,7 +387,7 @@ void DirectBootstrap::stop_monitor() {
 }
 
 void DirectBootstrap::leave() {
-  request(Type::leave, {}, Type::goodbye);
+  request(Type::leave, {});
   stop_monitor();
   uplink_->close();
   finish_holding();

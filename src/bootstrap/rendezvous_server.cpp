@@ -394,10 +394,7 @@ void RendezvousServer::answer_all() {
     }
   }
   if (setup_.above != nullptr) return setup_.above->send(asked, payload);
-  answer(asked == Type::allgather ? Type::gathered
-         : asked == Type::barrier ? Type::released
-                                  : Type::goodbye,
-         payload);
+  answer(store::answer_to(asked), payload);
 }
 
 void RendezvousServer::answer(Type type, std::span<const std::byte> payload) {
