@@ -2,7 +2,6 @@
 #include "bootstrap/direct.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "base/brief_lock.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/event_fd.hpp"
 #include "base/log.hpp"
 #include "base/quiet_signals.hpp"
 #include "bootstrap/monitor.hpp"
@@ -37,26 +37,6 @@ constexpr std::uint64_t kExitNs = 200'000'000;        // for the news of an exit
 constexpr std::uint64_t kListenNs = 3'000'000'000;    // for a child forked in an earlier job to close what it inherited
 constexpr std::uint64_t kPartNs = 4'000'000'000;      // for the holder to tell everyone of the end
 
-/// An event that a poll can wait for.
-class Bell final {
- public:
-  Bell() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (!fd_) throw_errno("eventfd");
-  }
-  int fd() const { return fd_.get(); }
-  void ring() const {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t n = ::write(fd_.get(), &one, sizeof one);
-  }
-  void hush() const {
-    std::uint64_t count;
-    [[maybe_unused]] const ssize_t n = ::read(fd_.get(), &count, sizeof count);
-  }
-
- private:
-  UniqueFd fd_;
-};
-
 /// A thread that takes no signals, since they are the program's, save the one that holds it while static data move: it
 /// runs then.
 std::thread quiet_thread(std::function<void()> body) {
@@ -75,7 +55,7 @@ class Holder final {
   /// Ends it, done or not.
   ~Holder() {
     stop_.store(true, std::memory_order_release);
-    bell_.ring();
+    bell_.raise();
     thread_.join();
   }
   /// Whether everyone has been told what there was to tell.
@@ -97,7 +77,7 @@ class Holder final {
     over_.store(true, std::memory_order_release);
   }
   RendezvousServer server_;
-  Bell bell_;
+  EventFd bell_;
   std::atomic<bool> stop_{false}, over_{false}, told_exit_{false};
   std::thread thread_;
 };
@@ -167,7 +147,7 @@ class DirectBootstrap final : public Bootstrap {
   std::optional<Frame> answer_;
   bool left_ = false;  // all have, or this one exits: the end of the connection is no failure
 
-  Bell bell_;  // tells the monitor to look again
+  EventFd bell_;  // tells the monitor to look again
   std::atomic<bool> stop_{false};
   std::thread monitor_;
 };
@@ -308,7 +288,7 @@ void DirectBootstrap::turn(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   ::poll(fds, 2, wait);
   lock.lock();
-  bell_.hush();
+  bell_.clear();
   uplink_->progress();
   take_all();
 }
@@ -348,7 +328,7 @@ Frame DirectBootstrap::request(Type type, std::span<const std::byte> payload) {
   check_still_ours();
   std::unique_lock lock(mutex_);
   uplink_->send(type, payload);
-  bell_.ring();
+  bell_.raise();
   while (!answer_) {
     if (monitor_.joinable())
       answered_.wait(lock);
@@ -381,7 +361,7 @@ void DirectBootstrap::run_monitor() {
 void DirectBootstrap::stop_monitor() {
   if (!monitor_.joinable()) return;
   stop_.store(true, std::memory_order_release);
-  bell_.ring();
+  bell_.raise();
   monitor_.join();
   stop_.store(false, std::memory_order_release);
 }

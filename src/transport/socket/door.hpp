@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/event_fd.hpp"
 #include "transport/socket/endpoint.hpp"
 #include "transport/socket/stream.hpp"
 #include "transport/socket/wire.hpp"
@@ -31,7 +32,7 @@ class Door final {
 
   const std::size_t most_;  // connections that wait
   const ProcessFd listener_;
-  const UniqueFd stop_;
+  const EventFd stop_;
   const StreamMaker& maker_;
   const SocketSettings settings_;
   Target& target_;

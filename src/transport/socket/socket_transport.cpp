@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -33,15 +32,15 @@ constexpr std::uint64_t kToBeEndedNs = 1'500'000'000;  // a launcher notices a d
 
 SocketTransport::SocketTransport(int me, int n_pes, const SocketSettings& settings, std::unique_ptr<StreamMaker> maker, Target& target)
     : me_(me), n_pes_(n_pes), settings_(settings), maker_(std::move(maker)), target_(target),
-      listener_(listen_anywhere(settings_, endpoint_)), epoll_(UniqueFd(::epoll_create1(EPOLL_CLOEXEC))), nudge_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      listener_(listen_anywhere(settings_, endpoint_)), epoll_(UniqueFd(::epoll_create1(EPOLL_CLOEXEC))),
       dialing_(static_cast<std::size_t>(n_pes)), peers_(new std::atomic<Connection*>[static_cast<std::size_t>(n_pes)]()),
       opened_list_(new std::atomic<Connection*>[static_cast<std::size_t>(n_pes)]()) {
-  if (!epoll_ || !nudge_) throw_errno("epoll_create1, eventfd");
+  if (!epoll_) throw_errno("epoll_create1");
   if (::getrandom(job_.data(), job_.size(), 0) != static_cast<ssize_t>(job_.size())) throw_errno("getrandom");
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.ptr = nullptr;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, nudge_.get(), &event) != 0) throw_errno("epoll_ctl");
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, nudge_.fd(), &event) != 0) throw_errno("epoll_ctl");
 }
 
 SocketTransport::~SocketTransport() { close(); }
@@ -323,8 +322,7 @@ bool SocketTransport::serve_next() noexcept {
   bool nudged = false;
   const bool served = serve_ready(lost_.load(std::memory_order_relaxed) != nullptr ? 100 : kLookMs, nudged);
   if (nudged) {
-    std::uint64_t nudges;
-    [[maybe_unused]] const ssize_t n = ::read(nudge_.get(), &nudges, sizeof nudges);
+    nudge_.clear();
     serve_all();
   }
   return served;
@@ -340,11 +338,6 @@ bool SocketTransport::progress() noexcept {
     if (connection.dirty()) any |= serve(connection);
   }
   return serve_ready(0, nudged) || any;
-}
-
-void SocketTransport::nudge() noexcept {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(nudge_.get(), &one, sizeof one);
 }
 
 void SocketTransport::watch_lost() noexcept {

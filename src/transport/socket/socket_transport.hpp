@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/event_fd.hpp"
 #include "transport/serving_thread.hpp"
 #include "transport/socket/connection.hpp"
 #include "transport/socket/door.hpp"
@@ -82,7 +83,7 @@ class SocketTransport final : public Transport, private Served {
   bool serve_all() noexcept override;
   void send_what_lies() noexcept override;
   bool serve_next() noexcept override;
-  void nudge() noexcept override;
+  void nudge() noexcept override { nudge_.raise(); }
   void watch_lost() noexcept override;
 
   const int me_, n_pes_;
@@ -93,7 +94,7 @@ class SocketTransport final : public Transport, private Served {
   Endpoint endpoint_;
   UniqueFd listener_;  // until start
   const ProcessFd epoll_;
-  const UniqueFd nudge_;
+  const EventFd nudge_;
   // By PE, from start on. Many PEs have their machine in common.
   struct Place {
     const std::string* machine;
