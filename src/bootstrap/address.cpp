@@ -252,7 +252,10 @@ UniqueFd start_connecting(const SocketAddress& to) {
 int connecting_error(int fd) {
   int error = 0;
   socklen_t length = sizeof error;
-  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
+  if (error != 0 || SocketAddress::local_of(fd).family() == AF_UNIX) return error;
+  // A socket that the kernel gave the very port that nobody listens at has connected to itself.
+  return SocketAddress::local_of(fd).text() == SocketAddress::peer_of(fd).text() ? ECONNREFUSED : 0;
 }
 
 void watch_for_silence(int fd, int seconds) {

@@ -2,7 +2,6 @@
 #include "bootstrap/direct.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "base/brief_lock.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/event_fd.hpp"
 #include "base/log.hpp"
 #include "base/quiet_signals.hpp"
 #include "bootstrap/monitor.hpp"
@@ -34,27 +34,8 @@ using store::Type;
 constexpr std::uint64_t kSayAfterNs = 5'000'000'000;  // when the user may wonder what it waits for
 constexpr std::uint64_t kAbortNs = 2'000'000'000;     // for the others to hear of an abort
 constexpr std::uint64_t kExitNs = 200'000'000;        // for the news of an exit to leave
+constexpr std::uint64_t kListenNs = 3'000'000'000;    // for a child forked in an earlier job to close what it inherited
 constexpr std::uint64_t kPartNs = 4'000'000'000;      // for the holder to tell everyone of the end
-
-/// An event that a poll can wait for.
-class Bell final {
- public:
-  Bell() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (!fd_) throw_errno("eventfd");
-  }
-  int fd() const { return fd_.get(); }
-  void ring() const {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t n = ::write(fd_.get(), &one, sizeof one);
-  }
-  void hush() const {
-    std::uint64_t count;
-    [[maybe_unused]] const ssize_t n = ::read(fd_.get(), &count, sizeof count);
-  }
-
- private:
-  UniqueFd fd_;
-};
 
 /// A thread that takes no signals, since they are the program's, save the one that holds it while static data move: it
 /// runs then.
@@ -74,7 +55,7 @@ class Holder final {
   /// Ends it, done or not.
   ~Holder() {
     stop_.store(true, std::memory_order_release);
-    bell_.ring();
+    bell_.raise();
     thread_.join();
   }
   /// Whether everyone has been told what there was to tell.
@@ -96,7 +77,7 @@ class Holder final {
     over_.store(true, std::memory_order_release);
   }
   RendezvousServer server_;
-  Bell bell_;
+  EventFd bell_;
   std::atomic<bool> stop_{false}, over_{false}, told_exit_{false};
   std::thread thread_;
 };
@@ -105,6 +86,17 @@ class Holder final {
 HostPort place_on_node(const DirectSetup& setup) {
   const std::string job = (setup.addresses.empty() ? setup.at.text() : setup.addresses.front().text()) + setup.tag;
   return {strf("unix:shoal-%zx-%d", std::hash<std::string>()(job), setup.node.first)};
+}
+
+/// Only the last process to close it frees a name; a port is free once nobody listens there.
+UniqueFd listen_soon(const HostPort& at) {
+  for (const std::uint64_t until = now_ns() + kListenNs;; ::poll(nullptr, 0, 1)) {
+    try {
+      return listen_at(at);
+    } catch (const Error&) {
+      if (!at.local() || now_ns() >= until) throw;
+    }
+  }
 }
 
 /// PE 0's own neighbours need nobody between. A certificate is for the number of one PE, so that each shows its own.
@@ -120,7 +112,7 @@ class DirectBootstrap final : public Bootstrap {
   int size() const override { return size_; }
   const Secret* secret() const override { return secret_ ? &*secret_ : nullptr; }
   Gathered allgather(std::span<const std::byte> mine) override;
-  void barrier() override { request(Type::barrier, {}, Type::released); }
+  void barrier() override { request(Type::barrier, {}); }
   void leave() override;
   void watch() override;
   void exiting(int status) noexcept override;
@@ -133,8 +125,9 @@ class DirectBootstrap final : public Bootstrap {
   void meet(std::uint64_t by_ns);
   void derive_secret(const DirectSetup& setup);
   void check_still_ours() const;
-  Frame request(Type type, std::span<const std::byte> payload, Type answer);
+  Frame request(Type type, std::span<const std::byte> payload);
   void pump(int wait_ms);
+  void turn(std::unique_lock<std::mutex>& lock);
   void take_all();
   void run_monitor();
   void stop_monitor();
@@ -152,9 +145,9 @@ class DirectBootstrap final : public Bootstrap {
   std::condition_variable answered_;
   std::unique_ptr<Uplink> uplink_;
   std::optional<Frame> answer_;
-  bool left_ = false;  // all have: the end of the connection is no failure
+  bool left_ = false;  // all have, or this one exits: the end of the connection is no failure
 
-  Bell bell_;  // tells the monitor to look again
+  EventFd bell_;  // tells the monitor to look again
   std::atomic<bool> stop_{false};
   std::thread monitor_;
 };
@@ -179,7 +172,7 @@ DirectBootstrap::DirectBootstrap(DirectSetup setup) : rank_(setup.rank), size_(s
                                   .join_by_ns = by_ns,
                                   .silence_s = setup.silence_s};
   if (setup.holds) {
-    hold(setup.listener ? std::move(setup.listener) : listen_at(setup.at), std::move(meeting), std::move(up));
+    hold(setup.listener ? std::move(setup.listener) : listen_soon(setup.at), std::move(meeting), std::move(up));
   } else if (meets_on_node(setup)) {
     join_on_node(setup, std::move(meeting), std::move(up));
   } else {
@@ -208,7 +201,7 @@ void DirectBootstrap::join_on_node(const DirectSetup& setup, RendezvousServer::S
   meeting.first = node.first;
   meeting.tls = nullptr;
   meeting.above = std::make_unique<Uplink>(std::move(up));
-  UniqueFd listener = listen_at(beside.at);
+  UniqueFd listener = listen_soon(beside.at);
   hold(std::move(listener), std::move(meeting), std::move(beside));
 }
 
@@ -278,12 +271,26 @@ void DirectBootstrap::check_still_ours() const {
                 strf("a forked child of PE %d is not a PE: only the process that joined the job can do this", rank_));
 }
 
-/// One turn of the connection, for whoever has the lock or is alone.
+/// One turn of the connection, for whoever keeps the lock or is alone.
 void DirectBootstrap::pump(int wait_ms) {
   pollfd fd{uplink_->fd(), uplink_->events(), 0};
   const int due = uplink_->wait_ms();
   ::poll(&fd, 1, due < 0 ? wait_ms : std::min(wait_ms, due));
   uplink_->progress();
+}
+
+/// The same for who holds `lock`, which others may have while it waits: one of them may have to abort.
+void DirectBootstrap::turn(std::unique_lock<std::mutex>& lock) {
+  const short events = uplink_->events();
+  // Without events to wait for its end would still be told, again and again.
+  pollfd fds[] = {{events != 0 ? uplink_->fd() : -1, events, 0}, {bell_.fd(), POLLIN, 0}};
+  const int wait = uplink_->wait_ms();
+  lock.unlock();
+  ::poll(fds, 2, wait);
+  lock.lock();
+  bell_.clear();
+  uplink_->progress();
+  take_all();
 }
 
 /// Takes what has come; ends the process when that is what it says.
@@ -317,29 +324,27 @@ bool DirectBootstrap::prints_for_host() const {
   return first == meeting.members.end() || first->first == rank_;
 }
 
-Frame DirectBootstrap::request(Type type, std::span<const std::byte> payload, Type answer) {
+Frame DirectBootstrap::request(Type type, std::span<const std::byte> payload) {
   check_still_ours();
   std::unique_lock lock(mutex_);
   uplink_->send(type, payload);
-  bell_.ring();
+  bell_.raise();
   while (!answer_) {
-    if (monitor_.joinable()) {
+    if (monitor_.joinable())
       answered_.wait(lock);
-    } else {
-      pump(1000);
-      take_all();
-    }
+    else
+      turn(lock);
   }
   Frame frame = std::move(*answer_);
   answer_.reset();
-  if (frame.type != answer)
+  if (frame.type != store::answer_to(type))
     throw Error(Code::launcher,
                 strf("malformed frame: %s was answered with %s", store::name_of(type), store::name_of(frame.type)));
   return frame;
 }
 
 Gathered DirectBootstrap::allgather(std::span<const std::byte> mine) {
-  Frame answer = request(Type::allgather, store::join_parts({mine}, store::kMaxRequest), Type::gathered);
+  Frame answer = request(Type::allgather, store::join_parts({mine}, store::kMaxRequest));
   auto parts = store::split_parts(answer.payload, static_cast<std::size_t>(size_));
   return {std::move(answer.payload), std::move(parts)};
 }
@@ -350,30 +355,19 @@ void DirectBootstrap::watch() {
 
 void DirectBootstrap::run_monitor() {
   std::unique_lock lock(mutex_);
-  while (!stop_.load(std::memory_order_acquire)) {
-    const short events = uplink_->events();
-    // Without events to wait for its end would still be told, again and again.
-    pollfd fds[] = {{events != 0 ? uplink_->fd() : -1, events, 0}, {bell_.fd(), POLLIN, 0}};
-    const int wait = uplink_->wait_ms();
-    lock.unlock();
-    ::poll(fds, 2, wait);
-    lock.lock();
-    bell_.hush();
-    uplink_->progress();
-    take_all();
-  }
+  while (!stop_.load(std::memory_order_acquire)) turn(lock);
 }
 
 void DirectBootstrap::stop_monitor() {
   if (!monitor_.joinable()) return;
   stop_.store(true, std::memory_order_release);
-  bell_.ring();
+  bell_.raise();
   monitor_.join();
   stop_.store(false, std::memory_order_release);
 }
 
 void DirectBootstrap::leave() {
-  request(Type::leave, {}, Type::goodbye);
+  request(Type::leave, {});
   stop_monitor();
   uplink_->close();
   finish_holding();
@@ -399,6 +393,7 @@ void DirectBootstrap::exiting(int status) noexcept {
     // The holder of a meeting takes it along.
     const auto told = [this] { return uplink_->drained() && (holder_ == nullptr || holder_->told_exit()); };
     for (const std::uint64_t until = now_ns() + kExitNs; !told() && now_ns() < until;) pump(1);
+    left_ = true;
   } catch (const std::exception&) {
     // Then the end of the connection tells that it ended, but not how.
   }

@@ -156,6 +156,7 @@ void Link::check_silence(int seconds) {
 void Link::close(const std::string& why) {
   if (!open()) return;
   if (tls_ != nullptr) tls_->close();
+  ::shutdown(fd_.get(), SHUT_RDWR);  // a forked child may hold it, too
   why_ = why;
   queue_.clear();
   sent_ = 0;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "base/unique_fd.hpp"
+#include "base/process_fd.hpp"
 #include "bootstrap/protocol.hpp"
 #include "security/tls.hpp"
 
@@ -61,7 +61,7 @@ class Link final {
   bool is_tls_alert();
   ssize_t receive(void* to, std::size_t bytes);
   ssize_t transmit(const void* from, std::size_t bytes);
-  UniqueFd fd_;
+  ProcessFd fd_;
   std::unique_ptr<TlsSession> tls_;
   bool established_, refused_ = false;
   std::string why_;

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <time.h>
 
 #include <cerrno>
@@ -77,9 +76,7 @@ void flush_stdio_briefly() noexcept {
   ::pthread_timedjoin_np(thread, nullptr, &deadline);
 }
 
-Monitor::Monitor(int life_fd, Ends ends)
-    : life_fd_(life_fd), ends_(ends), owner_(::getpid()), stop_(::eventfd(0, EFD_CLOEXEC)) {
-  if (!stop_) throw_errno("eventfd");
+Monitor::Monitor(int life_fd, Ends ends) : life_fd_(life_fd), ends_(ends), owner_(::getpid()) {
   ::pthread_sigmask(SIG_BLOCK, nullptr, &signals_);
   const int error = start_quiet_thread(&thread_, run, this);
   if (error != 0) {
@@ -90,14 +87,13 @@ Monitor::Monitor(int life_fd, Ends ends)
 
 Monitor::~Monitor() {
   if (::getpid() != owner_) return;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);
+  stop_.raise();
   ::pthread_join(thread_, nullptr);
 }
 
 void* Monitor::run(void* argument) {
   auto* self = static_cast<Monitor*>(argument);
-  pollfd fds[2] = {{self->stop_.get(), POLLIN, 0}, {self->life_fd_, POLLIN, 0}};
+  pollfd fds[2] = {{self->stop_.fd(), POLLIN, 0}, {self->life_fd_, POLLIN, 0}};
   int wait_ms = kLastThreadMs;
   for (int ready; (ready = ::poll(fds, 2, wait_ms)) <= 0;) {
     if (ready < 0 || !is_last_thread()) continue;

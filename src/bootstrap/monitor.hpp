@@ -11,7 +11,7 @@
 
 #include <string>
 
-#include "base/unique_fd.hpp"
+#include "base/event_fd.hpp"
 
 namespace shoal {
 
@@ -31,7 +31,7 @@ class Monitor final {
   const int life_fd_;
   const Ends ends_;
   const pid_t owner_;
-  UniqueFd stop_;
+  const EventFd stop_;
   sigset_t signals_;  // blocked in the thread that made this one
   pthread_t thread_;
 };

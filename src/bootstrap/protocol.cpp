@@ -8,6 +8,10 @@
 
 namespace shoal::store {
 
+Type answer_to(Type request) {
+  return request == Type::allgather ? Type::gathered : request == Type::barrier ? Type::released : Type::goodbye;
+}
+
 const char* name_of(Type type) {
   switch (type) {
     case Type::hello: return "hello";

@@ -74,6 +74,8 @@ enum class Type : std::uint32_t {
   reported,
 };
 const char* name_of(Type type);
+/// To what all ask together: allgather, barrier or leave.
+Type answer_to(Type request);
 
 struct Header {
   std::uint32_t type, length;

@@ -25,6 +25,7 @@ namespace {
 constexpr std::uint64_t kListener = 0;                 // the listener's number among the guests'
 constexpr std::uint64_t kGreetingNs = 10'000'000'000;  // for a stranger to say who it is
 constexpr std::uint64_t kPartingNs = 3'000'000'000;    // for everyone to hear of the end
+constexpr std::uint64_t kExitNs = 2'000'000'000;       // from a member's word that it exits to its end
 constexpr std::uint64_t kCheckNs = 1'000'000'000;      // between looks for silent machines, and for descriptors
 constexpr std::size_t kMostStrangers = 256;            // connections that have not said who they are
 constexpr std::uint64_t kSayAfterNs = 5'000'000'000;
@@ -52,12 +53,13 @@ struct RendezvousServer::Guest {
   std::uint32_t interest = 0;           // as epoll knows it
   bool parting = false;                 // was told why it is turned away
   std::optional<int> told_status = {};  // with which it said that it exits
+  std::uint64_t exits_by_ns = UINT64_MAX;
 };
 
 RendezvousServer::RendezvousServer(UniqueFd listener, Setup setup)
     : setup_(std::move(setup)),
       listener_(std::move(listener)),
-      events_(::epoll_create1(EPOLL_CLOEXEC)),
+      events_(UniqueFd(::epoll_create1(EPOLL_CLOEXEC))),
       members_(static_cast<std::size_t>(setup_.members)),
       taken_(members_.size()),
       say_ns_(now_ns() + kSayAfterNs) {
@@ -82,14 +84,13 @@ int RendezvousServer::wait_ms() const {
 
 void RendezvousServer::progress() {
   std::array<epoll_event, 64> events;
-  for (int n; (n = ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0)) > 0;) {
-    for (int i = 0; i < n; ++i) {
-      const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
-      if (id == kListener) {
-        accept_all();
-      } else if (const auto found = guests_.find(id); found != guests_.end()) {
-        serve(*found->second);
-      }
+  const int n = ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < n; ++i) {
+    const std::uint64_t id = events[static_cast<std::size_t>(i)].data.u64;
+    if (id == kListener) {
+      accept_all();
+    } else if (const auto found = guests_.find(id); found != guests_.end()) {
+      serve(*found->second);
     }
   }
   if (setup_.above != nullptr) serve_above();
@@ -134,7 +135,7 @@ void RendezvousServer::add(UniqueFd fd, const TlsContext* tls, bool trusted) {
   try {
     const std::uint64_t id = next_guest_++;
     const std::string address = SocketAddress::peer_of(fd.get()).text();
-    auto guest = std::make_unique<Guest>(Guest{id, address, Link(std::move(fd), tls, Link::Side::accepting)});
+    std::unique_ptr<Guest> guest(new Guest{id, address, Link(std::move(fd), tls, Link::Side::accepting)});
     guest->trusted = trusted;
     guest->interest = EPOLLIN;
     epoll_event event{EPOLLIN, {}};
@@ -146,6 +147,9 @@ void RendezvousServer::add(UniqueFd fd, const TlsContext* tls, bool trusted) {
     // No memory for it: it sees its connection closed, and tries again.
   }
 }
+
+/// Before the descriptor goes: to the kernel it would stay, and show events, while a forked child holds it as well.
+void RendezvousServer::forget(int fd) const { ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 void RendezvousServer::set_interest(Guest& guest) {
   const short wanted = guest.link.events();
@@ -191,9 +195,9 @@ void RendezvousServer::take(Guest& guest, const Frame& frame) {
     }
     case Type::exiting:
       guest.told_status = store::read_text(frame.payload).number;
+      guest.exits_by_ns = now_ns() + kExitNs;
       if (!guest.trusted) return;
       // That is this process, and takes the server along: all others are told while they can be.
-      at(guest.member).guest = nullptr;
       exit_told_ = true;
       return end_by_exit(guest);
     case Type::done: return note_done(guest, store::read_text(frame.payload).number);
@@ -390,10 +394,7 @@ void RendezvousServer::answer_all() {
     }
   }
   if (setup_.above != nullptr) return setup_.above->send(asked, payload);
-  answer(asked == Type::allgather ? Type::gathered
-         : asked == Type::barrier ? Type::released
-                                  : Type::goodbye,
-         payload);
+  answer(store::answer_to(asked), payload);
 }
 
 void RendezvousServer::answer(Type type, std::span<const std::byte> payload) {
@@ -438,6 +439,7 @@ void RendezvousServer::check_deserted() {
 void RendezvousServer::lose(Guest& guest) {
   const std::unique_ptr<Guest> last = std::move(guests_.at(guest.id));
   guests_.erase(guest.id);
+  forget(guest.link.fd());
   if (guest.member < 0) {
     --strangers_;
     if (!guest.parting && ++turned_away_ <= kMostNotes && phase_ == Phase::joining)
@@ -455,6 +457,7 @@ void RendezvousServer::lose(Guest& guest) {
 }
 
 void RendezvousServer::end_by_exit(const Guest& guest) {
+  at(guest.member).guest = nullptr;  // it knows, and may have exit handlers to run
   end(*guest.told_status != 0 ? *guest.told_status : 1,
       strf("%s exited with status %d without shmem_finalize; the other PEs have been ended",
            text_of(guest.member).c_str(), *guest.told_status));
@@ -486,6 +489,10 @@ void RendezvousServer::broadcast(Type type, std::span<const std::byte> payload) 
 /// Nobody can join any more: who comes is for the next job that meets here, and tries until that listens.
 void RendezvousServer::close_doors() {
   close_by_ns_ = now_ns() + kPartingNs;
+  if (listener_) {
+    forget(listener_.get());
+    ::shutdown(listener_.get(), SHUT_RDWR);  // a forked child may not have closed it yet
+  }
   listener_.reset();
 }
 
@@ -529,6 +536,8 @@ void RendezvousServer::check_time() {
   std::vector<Guest*> gone;
   for (auto& [id, guest] : guests_) {
     guest->link.check_silence(setup_.silence_s);
+    // A process that it forked may keep the connection.
+    if (now >= guest->exits_by_ns) end_by_exit(*guest);
     if (guest->member < 0 && now >= guest->arrived_ns + kGreetingNs)
       guest->link.close("it did not say who it is within 10 s");
     if (!guest->link.open()) gone.push_back(guest.get());

@@ -72,6 +72,7 @@ class RendezvousServer final {
   void watch_listener(bool on);
   void add(UniqueFd fd, const TlsContext* tls, bool trusted);
   void serve(Guest& guest);
+  void forget(int fd) const;
   void set_interest(Guest& guest);
   void take(Guest& guest, const store::Frame& frame);
   void join(Guest& guest, const store::Frame& frame);
@@ -99,7 +100,7 @@ class RendezvousServer final {
   const Member& at(int member) const { return members_[static_cast<std::size_t>(member)]; }
 
   const Setup setup_;
-  UniqueFd listener_, events_;
+  ProcessFd listener_, events_;
   bool accepts_ = true;  // false: there were no descriptors left
   std::map<std::uint64_t, std::unique_ptr<Guest>> guests_;
   std::uint64_t next_guest_ = 1;

@@ -54,14 +54,14 @@ class StoreBootstrap final : public Bootstrap {
   const Secret* secret() const override { return secret_ ? &*secret_ : nullptr; }
 
   Gathered allgather(std::span<const std::byte> mine) override {
-    Frame answer = request(Type::allgather, mine, Type::gathered);
+    Frame answer = request(Type::allgather, mine);
     auto parts = store::split_parts(answer.payload, static_cast<size_t>(size_));
     return {std::move(answer.payload), std::move(parts)};
   }
   bool launched() const override { return true; }
-  void barrier() override { request(Type::barrier, {}, Type::released); }
+  void barrier() override { request(Type::barrier, {}); }
   void leave() override {
-    request(Type::leave, {}, Type::goodbye);
+    request(Type::leave, {});
     end_session();
     monitor_.reset();
   }
@@ -78,7 +78,7 @@ class StoreBootstrap final : public Bootstrap {
   bool lock_channel(short how, flock& lock) const noexcept;
   void check_still_ours() const;
   void hello();
-  Frame request(Type type, std::span<const std::byte> payload, Type answer);
+  Frame request(Type type, std::span<const std::byte> payload);
   void send_all(std::span<const std::byte> bytes) const;
   Frame receive() const;
   void receive_all(void* to, size_t length) const;
@@ -185,7 +185,7 @@ void StoreBootstrap::hello() {
                 strf("the launcher answered hello with %s: %s", store::name_of(frame.type), kTwoAtOnce));
 }
 
-Frame StoreBootstrap::request(Type type, std::span<const std::byte> payload, Type answer) {
+Frame StoreBootstrap::request(Type type, std::span<const std::byte> payload) {
   check_still_ours();
   const Bytes bytes = store::make_frame(type, payload, store::kMaxRequest);
   {
@@ -193,7 +193,7 @@ Frame StoreBootstrap::request(Type type, std::span<const std::byte> payload, Typ
     send_all(bytes);
   }
   Frame frame = receive();
-  if (frame.type != answer)
+  if (frame.type != store::answer_to(type))
     throw Error(Code::launcher,
                 strf("malformed frame: the launcher answered %s with %s (type %u): %s", store::name_of(type),
                      store::name_of(frame.type), static_cast<unsigned>(frame.type), kTwoAtOnce));

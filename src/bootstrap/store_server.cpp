@@ -142,7 +142,7 @@ void StoreServer::answer_all() {
 
 void StoreServer::answer(Type asked, std::span<const std::byte> payload) {
   asked_ = false;
-  const Type type = asked == Type::allgather ? Type::gathered : asked == Type::barrier ? Type::released : Type::goodbye;
+  const Type type = store::answer_to(asked);
   const Answer answer = std::make_shared<const Bytes>(store::make_frame(type, payload, store::kMaxReply));
   for (size_t pe = 0; pe < clients_.size(); ++pe) {
     if (!clients_[pe].broken) clients_[pe].answers.push_back(answer);

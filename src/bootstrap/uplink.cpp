@@ -19,7 +19,7 @@ using store::Type;
 
 namespace {
 
-constexpr std::uint64_t kAttemptNs = 3'000'000'000;  // for one address to answer
+constexpr std::uint64_t kAttemptNs = 3'000'000'000;  // for one address to answer, at first
 constexpr std::uint64_t kBetweenNs = 100'000'000;    // before the addresses are tried again
 constexpr std::uint64_t kCheckNs = 1'000'000'000;    // between looks whether the other machine is silent
 
@@ -30,9 +30,9 @@ const Meeting::Member& Meeting::of(int pe) const {
   return *(after - 1);
 }
 
-Uplink::Uplink(Setup setup) : setup_(std::move(setup)) {}
+Uplink::Uplink(Setup setup) : setup_(std::move(setup)), answer_ns_(kAttemptNs) {}
 
-Uplink::Uplink(UniqueFd socket, Setup setup) : setup_(std::move(setup)) {
+Uplink::Uplink(UniqueFd socket, Setup setup) : Uplink(std::move(setup)) {
   target_ = SocketAddress::peer_of(socket.get());
   greet(std::move(socket), nullptr);
 }
@@ -62,6 +62,10 @@ void Uplink::progress() {
   }
   if (link_ == nullptr) return;
   link_->progress();
+  if (several_ && !link_->established() && link_->open() && now >= attempt_by_ns_) {
+    answer_ns_ *= 2;  // it may be the right one, and have much to do
+    return attempt_failed("no answer");
+  }
   if (now >= checked_ns_ + kCheckNs) {
     checked_ns_ = now;
     link_->check_silence(setup_.silence_s);
@@ -79,7 +83,10 @@ void Uplink::progress() {
 
 void Uplink::try_next() {
   try {
-    if (addresses_.empty()) addresses_ = setup_.addresses.empty() ? SocketAddress::lookup(setup_.at) : setup_.addresses;
+    if (addresses_.empty()) {
+      addresses_ = setup_.addresses.empty() ? SocketAddress::lookup(setup_.at) : setup_.addresses;
+      several_ = addresses_.size() > 1;
+    }
   } catch (const Error& error) {
     trouble_ = error.what();
     next_attempt_ns_ = now_ns() + 10 * kBetweenNs;
@@ -102,6 +109,7 @@ void Uplink::look_at_attempt() {
   if (error != 0) return attempt_failed(std::strerror(error));
   if (!same_user(socket_.get())) return fail("it is another user's");
   watch_for_silence(socket_.get(), setup_.silence_s);
+  attempt_by_ns_ = now_ns() + answer_ns_;
   greet(std::move(socket_), setup_.tls);
 }
 

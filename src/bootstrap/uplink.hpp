@@ -76,7 +76,8 @@ class Uplink final {
   SocketAddress target_;
   UniqueFd socket_;                       // on its way
   std::unique_ptr<Link> link_;
-  std::uint64_t attempt_by_ns_ = 0, next_attempt_ns_ = 0, checked_ns_ = 0;
+  bool several_ = false;  // addresses were there to try in this round
+  std::uint64_t attempt_by_ns_ = 0, answer_ns_, next_attempt_ns_ = 0, checked_ns_ = 0;
   std::string trouble_, failure_;
   std::optional<Meeting> meeting_;
 };

@@ -67,7 +67,7 @@ void reduce_leaders_at_once(Group& group, void* dest, std::size_t count, const C
       if (static_cast<int>(leader) != nodes.here)
         world.get_counted(slot(round, leader), address(dest, first * combine.width),
                           std::min(chunk, part.end - first) * combine.width, group.world_pe(nodes.leaders[leader]),
-                          tallies[round % 2]);
+                          tallies[round % 2], call);
   };
   fetch(0);
   for (std::size_t round = 0, first = part.begin; first < part.end; ++round, first += chunk) {
@@ -102,7 +102,7 @@ void combine_fetched(Group& group, void* dest, std::size_t first, std::size_t en
   const auto fetch = [&](std::size_t at, std::size_t round) {
     if (at >= end) return;
     world.get_counted(room + round % 2 * kFarChunk, address(dest, at * combine.width),
-                      std::min(most, end - at) * combine.width, pe, tallies[round % 2]);
+                      std::min(most, end - at) * combine.width, pe, tallies[round % 2], call);
   };
   fetch(first, 0);
   for (std::size_t round = 0; first < end; ++round, first += most) {
@@ -266,7 +266,7 @@ void collect_blocks(Group& group, void* dest, const void* source, Begins&& begin
       const int pe = group.world_pe(nodes.leaders[static_cast<std::size_t>(from)]);
       nodes.for_runs(0, group.size(), from, count, [&](int member, int members) {
         const std::size_t begin = begins(member), bytes = begins(member + members) - begin;
-        if (bytes != 0) group.world().get_counted(address(dest, begin), address(dest, begin), bytes, pe, tally);
+        if (bytes != 0) group.world().get_counted(address(dest, begin), address(dest, begin), bytes, pe, tally, call);
       });
       group.world().await_counted(tally, call);
     });

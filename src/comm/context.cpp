@@ -367,7 +367,10 @@ void Context::signal_far(const std::uint64_t* signal, std::uint64_t value, int o
   fatal(call, strf("signal operator %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", op));
 }
 
-void Context::get_counted(void* dest, const void* source, std::size_t bytes, int pe, Tally& tally) const noexcept {
+void Context::get_counted(void* dest, const void* source, std::size_t bytes, int pe, Tally& tally,
+                          const char* call) const noexcept {
+  // An active set knows nothing of nodes: its members may share this one.
+  if (const char* const from = at(source, bytes, pe, call)) return copy_shared(dest, from, bytes);
   domain_->transport->get(far(source, pe), dest, bytes, tally, true);
 }
 

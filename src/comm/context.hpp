@@ -250,8 +250,9 @@ class Context final {
   void fetch_far_nbi(const void* address, const AtomicCall& atomic, void* old, int pe) const noexcept;
   /// The same, where nobody wants to know the value before.
   void update_far(const void* address, const AtomicCall& atomic, int pe) const noexcept;
-  /// Gets from a far PE, counted by a tally of the caller's; and waits for that.
-  void get_counted(void* dest, const void* source, std::size_t bytes, int pe, Tally& tally) const noexcept;
+  /// Gets, counted by a tally of the caller's where the PE is far; and waits for that.
+  void get_counted(void* dest, const void* source, std::size_t bytes, int pe, Tally& tally,
+                   const char* call) const noexcept;
   void await_counted(const Tally& tally, const char* call) const noexcept;
   /// Waits until what only quiet waits for, and all else, is done at all other nodes.
   void quiet_far() const noexcept;

@@ -19,6 +19,7 @@
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
+#include "security/openssl.hpp"
 
 namespace shoal {
 namespace {
@@ -28,6 +29,7 @@ constexpr char kFileSalt[] = "shoal job secret file v1";
 
 /// HKDF-SHA-256 in one of its modes; empty `salt` or `info`: none.
 Secret hkdf(int mode, std::span<const std::byte> key, const std::string& salt, const std::string& info) {
+  keep_openssl();
   const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr), EVP_KDF_free);
   const std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context(EVP_KDF_CTX_new(kdf.get()), EVP_KDF_CTX_free);
   char digest[] = "SHA256";

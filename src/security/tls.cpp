@@ -13,6 +13,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "security/openssl.hpp"
 
 namespace shoal {
 namespace {
@@ -61,6 +62,10 @@ struct Deleter {
 }  // namespace
 
 struct TlsContext::Parts {
+  static std::unique_ptr<Parts> make() {
+    keep_openssl();
+    return std::make_unique<Parts>();
+  }
   std::unique_ptr<SSL_CTX, Deleter<SSL_CTX_free>> ssl{SSL_CTX_new(TLS_method())};
   std::unique_ptr<BIO_METHOD, Deleter<BIO_meth_free>> socket{BIO_meth_new(BIO_TYPE_SOURCE_SINK, "shoal socket")};
   std::unique_ptr<Secret> psk;  // with a secret
@@ -138,7 +143,7 @@ TlsContext::TlsContext(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) 
   SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, TlsCallbacks::verify);
 }
 
-TlsContext::TlsContext(const Secret& secret, TlsPurpose purpose) : TlsContext(std::make_unique<Parts>()) {
+TlsContext::TlsContext(const Secret& secret, TlsPurpose purpose) : TlsContext(Parts::make()) {
   parts_->psk = std::make_unique<Secret>(secret.derive(std::string(name_of(purpose)) + " key"));
   const Secret identity = secret.derive(std::string(name_of(purpose)) + " identity");
   const auto shown = identity.bytes().first(kIdentityBytes);
@@ -147,7 +152,7 @@ TlsContext::TlsContext(const Secret& secret, TlsPurpose purpose) : TlsContext(st
   SSL_CTX_set_psk_find_session_callback(parts_->ssl.get(), TlsCallbacks::find_psk);
 }
 
-TlsContext::TlsContext(const CertificateFiles& files) : TlsContext(std::make_unique<Parts>()) {
+TlsContext::TlsContext(const CertificateFiles& files) : TlsContext(Parts::make()) {
   load_certificates(parts_->ssl.get(), files);
   CertifiedPes::of(SSL_CTX_get0_certificate(parts_->ssl.get()));  // say now if its names are not valid
   own_fingerprint_ = fingerprint_of(SSL_CTX_get0_certificate(parts_->ssl.get()));

@@ -12,6 +12,7 @@ namespace shoal {
 namespace {
 
 constexpr std::uint64_t kStandbyNs = 200'000;
+constexpr unsigned kLookEach = 256;         // turns of it, between looks at what is lost
 constexpr std::uint64_t kAwakeNs = 50'000;  // the thread looks on after it served, while its PE sleeps
 
 }  // namespace
@@ -75,8 +76,10 @@ void ServingThread::stand_by() noexcept {
 /// What was served has likely a successor soon, and to fall asleep and be woken costs ten times what it takes to serve
 /// it.
 void ServingThread::stay_awake() noexcept {
+  unsigned turns = 0;
   for (std::uint64_t until = now_ns() + kAwakeNs; now_ns() < until && resting_.load(std::memory_order_relaxed);) {
     if (served_.serve_all()) until = now_ns() + kAwakeNs;
+    if (++turns % kLookEach == 0) served_.watch_lost();
     ::sched_yield();  // the PE that asks may need this very core
   }
 }

@@ -124,6 +124,7 @@ class Given final : public Stream {
   ssize_t write(const void*, std::size_t bytes) noexcept override { return static_cast<ssize_t>(bytes); }
   ssize_t write_both(const void*, std::size_t head, const void*, std::size_t body) noexcept override { return static_cast<ssize_t>(head + body); }
   bool handshake() override { return true; }
+  std::size_t available() const noexcept override { return std::min(most_, bytes_.size() - at_); }
   bool holds_input() const noexcept override { return true; }
   int fd() const noexcept override { return -1; }
   std::string why() const override { return "the input ended"; }

@@ -8,7 +8,7 @@
  * Before that: "tls INFO": aclshmemx_set_conf_store_tls(true, INFO, 0).
  * After that: "die PE": that one is killed in the middle; "hang": PE 0 says "ready" and does nothing more, the others wait for
  * it; "flood": PE 0 says "ready" and puts for ever; "exit PE STATUS": shmem_global_exit;
- * "return PE STATUS": exit in the middle. */
+ * "return PE STATUS": exit in the middle. Before these: "forked FILE": each PE has a child that stays while FILE is there. */
 #include <aclshmemx.h>
 #include <shmem.h>
 #include <shmemx.h>
@@ -30,9 +30,21 @@ static void shift(void) {
   if (from_left != 1000 + (me + n - 1) % n) shmem_global_exit(99);
 }
 
+static void fork_child(const char *file) {
+  if (fork() != 0) return;
+  close(STDOUT_FILENO);  /* others wait for their end */
+  close(STDERR_FILENO);
+  for (int i = 0; i < 3000 && access(file, F_OK) == 0; ++i) nanosleep(&(struct timespec){0, 20000000}, NULL);
+  _exit(0);
+}
+
 static void behave(int argc, char **argv, int at) {
   int me = shmem_my_pe(), n = shmem_n_pes();
   shift();
+  if (at < argc && strcmp(argv[at], "forked") == 0) {
+    fork_child(argv[at + 1]);
+    at += 2;
+  }
   if (at < argc && strcmp(argv[at], "die") == 0) {
     if (me == atoi(argv[at + 1])) raise(SIGKILL);
     while (1) pause();

@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from launcher_support import LIMIT, PROMPT, LauncherTest, Run
+from launcher_support import LIMIT, PROMPT, LauncherTest, Run, eventually, processes_with
 
 PE = os.environ.get("DIRECT_PE", "direct_pe")
 
@@ -256,6 +256,19 @@ class BehindTheFirstOfTheirNode(DirectTest):
         runs = [self.finish(process) for process in self.start_job(missing=[0, 1], SHOAL_RDZV_TIMEOUT=1)]
         for run in runs:
             self.assertRegex(run.err, r"cannot meet the job at \S+:8666: nobody answers", run)
+
+
+class WithForkedChildren(BehindTheFirstOfTheirNode):
+    """The same, where each PE has forked a child that stays until the test is over."""
+
+    def start_job(self, *arguments, **variables):
+        times = [a for a in arguments[:1] if isinstance(a, int)]
+        return super().start_job(*times, "forked", self.secret, *arguments[len(times):], **variables)
+
+    def tearDown(self):
+        os.unlink(self.secret)
+        eventually(lambda: not processes_with(self.mark))
+        super().tearDown()
 
 
 @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,8 +46,9 @@ class World final {
   }
   const HostPort& at() const { return at_; }
   RendezvousServer& server() { return *server_; }
-  Uplink& join(int members, int member, int pes = 1, const TlsContext* tls = nullptr, const std::string& tag = "test") {
-    Uplink::Setup setup{.at = at_, .tls = tls, .tag = tag, .connect_by_ns = now_ns() + 5'000'000'000};
+  Uplink& join(int members, int member, int pes = 1, const TlsContext* tls = nullptr, const std::string& tag = "test",
+               const std::vector<SocketAddress>& addresses = {}) {
+    Uplink::Setup setup{.at = at_, .addresses = addresses, .tls = tls, .tag = tag, .connect_by_ns = now_ns() + 9'000'000'000};
     setup.join.members = static_cast<std::uint32_t>(members);
     setup.join.member = static_cast<std::uint32_t>(member);
     setup.join.pes = static_cast<std::uint32_t>(pes);
@@ -170,6 +173,17 @@ TEST(Rendezvous, LostMemberEndsTheJobByName) {
   }
 }
 
+TEST(Rendezvous, WhoSaidThatItExitsNeedNotCloseItsConnection) {
+  World world(2, nullptr, Kind::pes);
+  for (int pe = 0; pe < 2; ++pe) world.join(2, pe);
+  ASSERT_TRUE(world.run_until_met());
+  world.member(0).send_text(Type::exiting, 7, "");
+  const Frame frame = world.next(world.member(1));
+  ASSERT_EQ(frame.type, Type::end);
+  EXPECT_EQ(store::read_text(frame.payload).number, 7);
+  EXPECT_EQ(world.member(0).failure(), "");
+}
+
 TEST(Rendezvous, LostBeforeTheStartEndsTheJobAsWell) {
   World world(3);
   Uplink &one = world.join(3, 0), &gone = world.join(3, 1);
@@ -274,6 +288,15 @@ TEST(Rendezvous, MeetsUnderTls) {
   const std::string large[2] = {std::string(300'000, 'x'), std::string(300'000, 'y')};
   for (std::size_t i = 0; i < 2; ++i) world.member(i).send(Type::allgather, parts_of({large[i]}));
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(world.next(world.member(i)).payload, parts_of({large[0], large[1]}));
+}
+
+TEST(Rendezvous, AnAddressThatIsSilentKeepsNobodyFromTheNext) {
+  const TlsContext tls(Secret::fresh(), TlsPurpose::store);
+  World world(1, &tls);
+  const UniqueFd silent = listen_at({"127.0.0.1", 0});  // its kernel accepts
+  Uplink& member = world.join(1, 0, 1, &tls, "test",
+                              {SocketAddress::numeric("127.0.0.1", port_of(silent.get())), SocketAddress::numeric("127.0.0.1", world.at().port)});
+  EXPECT_TRUE(world.run([&] { return member.meeting() != nullptr; })) << member.trouble();
 }
 
 TEST(Rendezvous, WhoHasAnotherSecretIsToldAndTheUserOfTheServerToo) {
@@ -423,6 +446,29 @@ TEST(Rendezvous, WithoutDescriptorsItKeepsTimeAndAcceptsLater) {
   ::alarm(0);
 }
 
+// By _Fork, so that no handler closes anything in it.
+TEST(Rendezvous, AForkedChildThatKeepsItsDescriptorsDoesNotKeepItBusy) {
+  World world(2, nullptr, Kind::pes);
+  for (int pe = 0; pe < 2; ++pe) world.join(2, pe);
+  ASSERT_TRUE(world.run_until_met());
+  const pid_t child = ::_Fork();
+  if (child == 0) {
+    for (std::size_t i = 0; i < 2; ++i) ::close(world.member(i).fd());
+    for (;;) ::pause();
+  }
+  ::alarm(60);  // in place of going on for ever
+  for (std::size_t i = 0; i < 2; ++i) world.member(i).send(Type::leave, {});
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(world.next(world.member(i)).type, Type::goodbye);
+  for (std::size_t i = 0; i < 2; ++i) world.member(i).close();
+  EXPECT_TRUE(world.run([&] { return world.server().over(); }));
+  pollfd events{world.server().fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&events, 1, 0), 0) << "who waits for it never sleeps again";
+  EXPECT_NO_THROW(listen_at(world.at()));
+  ::alarm(0);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
 TEST(Link, LastWordsAreHeardByOneWhoStillHasMoreToSay) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
@@ -463,6 +509,15 @@ TEST(Link, WhoSendsWithoutEndIsKeptToOneFrame) {
   while (link.next()) ++frames;
   EXPECT_EQ(frames, sent / frame.size());
   EXPECT_EQ(link.events() & POLLIN, POLLIN);
+}
+
+TEST(SocketAddress, WhoHasConnectedToItselfHasFoundNobody) {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const SocketAddress any = SocketAddress::numeric("127.0.0.1", 0);
+  ASSERT_EQ(::bind(socket.get(), any.raw(), any.length()), 0);
+  const SocketAddress own = SocketAddress::local_of(socket.get());
+  ASSERT_EQ(::connect(socket.get(), own.raw(), own.length()), 0);
+  EXPECT_EQ(connecting_error(socket.get()), ECONNREFUSED);
 }
 
 TEST(HostPort, IsReadStrictly) {

@@ -130,6 +130,30 @@ void leave_a_dying_holder() {
   bootstrap->leave();
 }
 
+/// PE 0 of two, of which the other one's second thread aborts while its first one waits in the middle of the start.
+void be_told_of_an_abort() {
+  const HostPort at{strf("unix:abort-%d", static_cast<int>(::getpid()))};
+  UniqueFd listener = listen_at(at);
+  ::alarm(30);
+  if (::fork() == 0) {
+    ::alarm(30);
+    const auto bootstrap = make_direct_bootstrap({.rank = 1, .size = 2, .at = at});
+    std::thread other([&] {
+      ::poll(nullptr, 0, 50);  // the first one has come that far, as a rule
+      bootstrap->abort(7, "PE 1 has had enough");
+    });
+    bootstrap->barrier();
+  }
+  const auto bootstrap = make_direct_bootstrap({.rank = 0, .size = 2, .at = at, .holds = true, .listener = std::move(listener)});
+  bootstrap->watch();
+  for (;;) ::pause();
+}
+
+TEST(StartDeathTest, AnAbortDuringTheStartIsToldWithItsStatusAndWords) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(be_told_of_an_abort(), testing::ExitedWithCode(7), "PE 1 has had enough");
+}
+
 TEST(StartDeathTest, WhoLeavesHearsOfTheDeathOfTheOneWhoHoldsTheMeeting) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(leave_a_dying_holder(), testing::ExitedWithCode(1), "the PE where the job meets is gone: ");

@@ -42,6 +42,7 @@ MUTABLE_GLOBALS = {
     r"::k(NoJob|NoDomain|Child|ChildDomain)$": "constants that the loader or a constructor fills in: what stands in place of a job",
     r"shoal::page_bytes\(\)::bytes$": "a constant of the machine, asked for once",
     r"::attachment$": "the program's static data, of which a process has one",
+    r"::owned_(fds|words|watched)$": "which descriptors the fork handler closes in a child; a process has one",
     r"::(holding|control_memory|last_token)$": "what the handler that holds the threads must find; a process has one",
     r"::running_core_$|shoal::device::current_core$": "which kernel a thread runs: what the handler of a crash must find",
     r"::carried$": "which streams' work a thread carries out: it must not wait for them",

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -91,6 +93,24 @@ std::string flags_of(const void* address) {
     if (here && line.starts_with("VmFlags:")) return line + " ";
   }
   return "";
+}
+
+// As a connection's thread does in a process that exits meanwhile.
+TEST(SecretDeathTest, OpenSslServesTheLibraryToTheVeryEnd) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto use_late = [] {
+    std::atexit([] {  // runs after all that is registered later
+      try {
+        Secret::fresh().derive("late");
+        ::_exit(7);
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+      }
+    });
+    Secret::fresh().derive("early");
+    std::exit(1);
+  };
+  EXPECT_EXIT(use_late(), testing::ExitedWithCode(7), "");
 }
 
 TEST(Secret, IsLeftOutOfCoreDumpsAndOfForkedChildren) {

@@ -3,8 +3,6 @@
 #include "transport/transport.hpp"
 
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <atomic>
 #include <cstring>
@@ -19,51 +17,14 @@
 #include "base/error.hpp"
 #include "security/secret.hpp"
 #include "security/tls.hpp"
+#include "test_certificates.hpp"
 #include "transport/socket/socket_transport.hpp"
-#include "transport/socket/wire.hpp"
 #include "transport/ucx/ucx.hpp"
+#include "transport_pe.hpp"
 #include "ucx_support.hpp"
 
 namespace shoal::test {
 namespace {
-
-constexpr std::uint64_t kDeadlineNs = 30'000'000'000;
-constexpr std::uint32_t kMemory = 7, kOthers = 8;  // keys: everyone's, and one that nobody may use
-
-/// A PE of the test: a block of memory that others may use.
-class Pe final : public Target {
- public:
-  explicit Pe(std::size_t bytes) : memory(bytes / 8) {}
-  char* admit(int from, std::uint32_t key, std::uint64_t offset, std::uint64_t bytes, Access access) noexcept override {
-    const std::size_t size = memory.size() * 8;
-    const bool fine = key == kMemory && offset <= size && bytes <= size - offset && (access != Access::atomic || offset % bytes == 0);
-    if (!fine) refused("PE " + std::to_string(from), "out of its bounds");
-    return fine ? reinterpret_cast<char*>(memory.data()) + offset : nullptr;
-  }
-  std::span<char> region(int, std::uint32_t key) noexcept override {
-    if (key != kMemory) return {};
-    return {reinterpret_cast<char*>(memory.data()), memory.size() * 8};
-  }
-  void refused(const std::string& who, const std::string&) noexcept override {
-    const std::lock_guard guard(mutex);
-    refusals.push_back(who);
-  }
-  void wake() noexcept override {}
-  [[noreturn]] void fail(const std::string& what) noexcept override {
-    std::fprintf(stderr, "transport failed: %s\n", what.c_str());
-    std::abort();
-  }
-  std::size_t count_refusals() {
-    const std::lock_guard guard(mutex);
-    return refusals.size();
-  }
-  std::uint64_t load(std::size_t word) { return std::atomic_ref<std::uint64_t>(memory[word]).load(std::memory_order_acquire); }
-
-  std::vector<std::uint64_t> memory;
-  std::mutex mutex;
-  std::vector<std::string> refusals;
-  std::unique_ptr<Transport> transport;
-};
 
 /// PEs joined by a transport: tcp, tls, ucx; ucx_native: all puts are UCX's own; ucx_shared: by memory that the PEs share, too.
 class Transports : public testing::TestWithParam<const char*> {
@@ -291,9 +252,10 @@ class UcxDeathTest : public testing::Test {
   void SetUp() override { skip_without_ucx(); }
 };
 
-/// PE 0 of two, whose PE 1 goes without a word once they have spoken.
-void be_left(const std::function<std::unique_ptr<Transport>(int, Pe&)>& make) {
-  Pe pes[2] = {Pe(4096), Pe(4096)};
+/// PE 0 of two, whose PE 1 goes without a word once they have spoken; then PE 0 does `last`, or asks it again.
+void be_left(const std::function<std::unique_ptr<Transport>(int, Pe&)>& make, const std::function<void(Transport&)>& first = {},
+             const std::function<void(Transport&)>& last = {}) {
+  Pe pes[2] = {Pe(1 << 20), Pe(1 << 20)};
   std::vector<std::string> addresses;
   for (int i = 0; i < 2; ++i) {
     pes[i].transport = make(i, pes[i]);
@@ -305,16 +267,35 @@ void be_left(const std::function<std::unique_ptr<Transport>(int, Pe&)>& make) {
     pes[0].transport->fetch({1, kMemory, 0}, {AtomicOp::add, 8, 1}, &old, tally, false);
     for (const std::uint64_t deadline = now_ns() + kDeadlineNs; !tally.done() && now_ns() < deadline;) pes[0].transport->progress();
   };
-  Tally first, second;
-  ask(first);
+  Tally once, again;
+  ask(once);
+  if (first) first(*pes[0].transport);
   pes[1].transport->close();
-  ask(second);
+  if (last) return last(*pes[0].transport);
+  ask(again);
 }
 
 TEST_F(UcxDeathTest, APeThatIsGoneIsNamedWithItsHostAndTheCause) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(be_left([](int me, Pe& pe) { return make_ucx(me, 2, UcxSettings{}, pe); }),
                "the connection to PE 1 .on [^ ]+, [^ ]+. was lost: .+");
+}
+
+TEST_F(UcxDeathTest, QuietDoesNotReturnWhenPutsAreLost) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  UcxSettings settings;
+  settings.gather = 0;
+  const auto put = [](Transport& transport) {
+    const std::vector<char> block(512 << 10);
+    transport.put({1, kMemory, 0}, block.data(), block.size());
+  };
+  const auto quiet = [](Transport& transport) {
+    for (const std::uint64_t until = now_ns() + 300'000'000; now_ns() < until;) transport.progress();  // it finds out
+    Tally tally;
+    transport.flush(tally);
+    for (const std::uint64_t deadline = now_ns() + kDeadlineNs; !tally.done() && now_ns() < deadline;) transport.progress();
+  };
+  EXPECT_DEATH(be_left([&](int me, Pe& pe) { return make_ucx(me, 2, settings, pe); }, put, quiet), "the connection to PE 1 .* was lost: ");
 }
 
 TEST(SocketDeathTest, APeThatIsGoneIsNamedWithItsHostAndAddressAndTheCause) {
@@ -325,102 +306,18 @@ TEST(SocketDeathTest, APeThatIsGoneIsNamedWithItsHostAndAddressAndTheCause) {
                "the connection to PE 1 .on [^ ]+, 127.0.0.1:[0-9]+. was lost: it closed the connection");
 }
 
-/// Somebody who found the port, and says `bytes`. @return what is answered within a second, or until it is closed
-std::string tell_stranger(const Endpoint& endpoint, const std::string& bytes) {
-  std::string why, answer;
-  const UniqueFd socket = connect_to(endpoint.hosts.back(), endpoint.port, now_ns() + kDeadlineNs, why);
-  EXPECT_TRUE(static_cast<bool>(socket)) << why;
-  EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
-  ::shutdown(socket.get(), SHUT_WR);
-  char buffer[256];
-  for (const std::uint64_t deadline = now_ns() + kDeadlineNs; now_ns() < deadline;) {
-    const ssize_t n = ::recv(socket.get(), buffer, sizeof buffer, 0);
-    if (n > 0) answer.append(buffer, static_cast<std::size_t>(n));
-    if (n == 0 || (n < 0 && errno != EAGAIN)) return answer;
-    std::this_thread::yield();
-  }
-  ADD_FAILURE() << "a stranger's connection was not closed";
-  return answer;
-}
-
-TEST(Door, StrangersAreTurnedAway) {
-  Pe pe(4096);
-  pe.transport = std::make_unique<SocketTransport>(0, 2, SocketSettings{}, make_tcp(), pe);
-  const std::string address = pe.transport->address();
-  pe.transport->start({address, address});
-  const Endpoint endpoint = Endpoint::parse(address.substr(address.find(' ', address.find(' ') + 1) + 1));
-  EXPECT_EQ(tell_stranger(endpoint, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "");
-  EXPECT_EQ(tell_stranger(endpoint, "x"), "");
-  wire::Hello hello{wire::kMagic, wire::kVersion, 1, 0, {}};  // with another job's number
-  EXPECT_EQ(tell_stranger(endpoint, std::string(reinterpret_cast<const char*>(&hello), sizeof hello)), "");
-  EXPECT_EQ(pe.count_refusals(), 3u);
-  pe.transport->close();
-}
-
-/// Two PEs joined by TCP over the loopback, that start when they are told to.
-class Pair : public testing::Test {
- protected:
-  Pair() {
-    SocketSettings settings;
-    settings.interface = "127.";
-    for (int i = 0; i < 2; ++i) {
-      pes[i].transport = std::make_unique<SocketTransport>(i, 2, settings, make_tcp(), pes[i]);
-      addresses.push_back(pes[i].transport->address());
-    }
-  }
-  ~Pair() override {
-    for (Pe& pe : pes) pe.transport->leaving();
-    for (Pe& pe : pes) pe.transport->close();
-  }
-  Endpoint endpoint(std::size_t pe) const {
-    const std::string& address = addresses[pe];
-    return Endpoint::parse(address.substr(address.find(' ', address.find(' ') + 1) + 1));
-  }
-  UniqueFd connect(std::size_t pe) const {
-    std::string why;
-    UniqueFd socket = connect_to(endpoint(pe).hosts.front(), endpoint(pe).port, now_ns() + kDeadlineNs, why);
-    EXPECT_TRUE(static_cast<bool>(socket)) << why;
-    return socket;
-  }
-  void put_42() {
-    const std::uint64_t value = 42;
-    pes[0].transport->put({1, kMemory, 8}, &value, sizeof value);
-  }
-  bool has_42(std::uint64_t within_ns) {
-    for (const std::uint64_t deadline = now_ns() + within_ns; pes[1].load(1) != 42 && now_ns() < deadline;) ::poll(nullptr, 0, 1);
-    return pes[1].load(1) == 42;
-  }
-  Pe pes[2] = {Pe(4096), Pe(4096)};
-  std::vector<std::string> addresses;
-};
-
-// Its door, like that of a stopped PE, is not opened; the kernel lets others in nevertheless.
-TEST_F(Pair, WhoIsSilentForLongerThanATryIsWaitedFor) {
-  pes[0].transport->start(addresses);
-  std::thread speaker([this] { put_42(); });
-  ::poll(nullptr, 0, 11'000);
-  pes[1].transport->start(addresses);
-  EXPECT_TRUE(has_42(kDeadlineNs));
-  speaker.join();
-}
-
-TEST_F(Pair, AConnectionThatWasGivenUpIsPassedOver) {
-  wire::Hello hello{wire::kMagic, wire::kVersion, 0, 1, {}};
-  for (std::size_t i = 0; i < sizeof hello.job; ++i)
-    hello.job[i] = static_cast<std::uint8_t>(std::stoi(addresses[0].substr(2 * i, 2), nullptr, 16));
-  ASSERT_EQ(::send(connect(1).get(), &hello, sizeof hello, 0), static_cast<ssize_t>(sizeof hello));
-  for (Pe& pe : pes) pe.transport->start(addresses);
-  put_42();
-  EXPECT_TRUE(has_42(kDeadlineNs));
-}
-
-TEST_F(Pair, SilentStrangersKeepNobodyOut) {
-  for (Pe& pe : pes) pe.transport->start(addresses);
-  std::vector<UniqueFd> strangers;
-  while (strangers.size() < 400) strangers.push_back(connect(1));
-  put_42();
-  EXPECT_TRUE(has_42(8'000'000'000)) << "it had to wait until they were sent away";
-  EXPECT_GT(pes[1].count_refusals(), 100u);
+TEST(SocketDeathTest, WhoseCertificateIsRefusedIsToldSoAndGivesUpSoon) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto be_refused = [] {
+    TestAuthority ours, theirs("authority of others");
+    const CertificateFiles good = ours.issue({});
+    CertificateFiles strange = theirs.issue({});
+    strange.ca = good.ca;  // it accepts the other one, but not the other way round
+    be_left([&](int me, Pe& pe) {
+      return std::make_unique<SocketTransport>(me, 2, SocketSettings{}, make_tls(std::make_unique<TlsContext>(me == 0 ? strange : good)), pe);
+    });
+  };
+  EXPECT_DEATH(be_refused(), "cannot connect to PE 1 .*within 3 s .*See that all PEs have certificates of one authority");
 }
 
 TEST(Apply, FourBytesLeaveTheirNeighbourAlone) {

@@ -8,6 +8,7 @@
 
 #include "base/copy.hpp"
 #include "base/error.hpp"
+#include "base/fence.hpp"
 #include "bootstrap/address.hpp"
 #include "transport/deliver.hpp"
 #include "transport/socket/endpoint.hpp"
@@ -21,7 +22,14 @@ using wire::Type;
 namespace {
 
 constexpr int kReadsAtOnce = 64;  // then others get their turn
-constexpr std::uint64_t kInline = 64;  // a put this short is handled when all of it is there: a word is written whole
+constexpr std::uint64_t kInline = 64;  // a put this short is handled when all of it is there
+constexpr std::size_t kWord = 8;       // whoever waits for one sees it whole: a body that is coming is written up to its end
+
+/// The part of `bytes` at `to` that does not end inside a word.
+std::uint64_t up_to_word(const char* to, std::uint64_t bytes) noexcept {
+  const std::uint64_t over = (reinterpret_cast<std::uintptr_t>(to) + bytes) % kWord;
+  return over < bytes ? bytes - over : 0;
+}
 
 }  // namespace
 
@@ -124,40 +132,13 @@ bool Connection::flush() noexcept {
 bool Connection::receive() noexcept {
   bool any = false;
   for (int i = 0; i < kReadsAtOnce && !broken(); ++i) {
-    ssize_t n;
-    std::size_t asked;
-    if (in_begin_ == in_end_ && body_in_.left > kCopied) {
-      asked = body_in_.left;
-      if (incoming_ == Incoming::nothing) {
-        n = stream_->read(in_.get(), std::min<std::uint64_t>(kBuffer, body_in_.left));
-        if (n > 0) body_in_.left -= static_cast<std::uint64_t>(n);
-      } else {
-        n = stream_->read(body_in_.at, body_in_.left);
-        if (n > 0) body_in_.at += n, body_in_.left -= static_cast<std::uint64_t>(n);
-      }
-      if (n > 0 && body_in_.left == 0) {
-        body_done();
-        bulk_ = true;
-      }
-    } else {
-      if (in_begin_ != 0) {
-        std::memmove(in_.get(), in_.get() + in_begin_, in_end_ - in_begin_);
-        in_end_ -= in_begin_;
-        in_begin_ = 0;
-      }
-      asked = bulk_ && in_end_ < sizeof(Frame) ? sizeof(Frame) - in_end_ : kBuffer - in_end_;
-      n = stream_->read(in_.get() + in_end_, asked);
-      if (n > 0) {
-        bulk_ = false;
-        in_end_ += static_cast<std::size_t>(n);
-        if (!parse()) fail("it sent what no PE of this version sends");
-      }
-    }
+    const std::uint64_t direct = direct_bytes(), asked = direct != 0 ? body_in_.left : buffered_bytes();
+    const ssize_t n = direct != 0 ? receive_body(direct) : receive_frames(asked);
     if (n == Stream::kEnded) fail(stream_->why());
     if (n <= 0) break;
     any = true;
     // All there was: to ask again would cost as much as to be asked again.
-    if (static_cast<std::size_t>(n) < asked && !stream_->holds_input()) break;
+    if (static_cast<std::uint64_t>(n) < asked && !stream_->holds_input()) break;
   }
   if (touched_) {
     touched_ = false;
@@ -166,15 +147,56 @@ bool Connection::receive() noexcept {
   return any;
 }
 
+/// How much of a long body is there to be read to where it belongs, up to the end of a word; 0: the buffer comes first.
+std::uint64_t Connection::direct_bytes() const noexcept {
+  if (in_begin_ != in_end_ || body_in_.left <= kCopied) return 0;
+  if (incoming_ == Incoming::nothing) return std::min<std::uint64_t>(kBuffer, body_in_.left);
+  const std::uint64_t bytes = stream_->available();
+  return bytes < body_in_.left ? up_to_word(body_in_.at, bytes) : body_in_.left;
+}
+
+ssize_t Connection::receive_body(std::uint64_t bytes) noexcept {
+  const bool kept = incoming_ != Incoming::nothing;
+  const ssize_t n = stream_->read(kept ? body_in_.at : reinterpret_cast<char*>(in_.get()), bytes);
+  if (n <= 0) return n;
+  if (kept) body_in_.at += n;
+  body_in_.left -= static_cast<std::uint64_t>(n);
+  if (body_in_.left == 0) {
+    body_done();
+    bulk_ = true;
+  }
+  return n;
+}
+
+/// How much to read into the buffer: no more of a long body than the rest of a word.
+std::size_t Connection::buffered_bytes() const noexcept {
+  const std::size_t held = in_end_ - in_begin_;
+  if (body_in_.left > kCopied) return kWord - (reinterpret_cast<std::uintptr_t>(body_in_.at) + held) % kWord;
+  return bulk_ && held < sizeof(Frame) ? sizeof(Frame) - held : kBuffer - held;
+}
+
+ssize_t Connection::receive_frames(std::size_t bytes) noexcept {
+  if (in_begin_ != 0) {
+    std::memmove(in_.get(), in_.get() + in_begin_, in_end_ - in_begin_);
+    in_end_ -= in_begin_;
+    in_begin_ = 0;
+  }
+  const ssize_t n = stream_->read(in_.get() + in_end_, bytes);
+  if (n <= 0) return n;
+  bulk_ = false;
+  in_end_ += static_cast<std::size_t>(n);
+  if (!parse()) fail("it sent what no PE of this version sends");
+  return n;
+}
+
 /// Handles whole frames, and bodies as far as they have come. @return false for nonsense
 bool Connection::parse() noexcept {
   for (;;) {
     const char* at = reinterpret_cast<const char*>(in_.get()) + in_begin_;
     const std::size_t available = in_end_ - in_begin_;
     if (body_in_.left != 0) {
-      const std::size_t bytes = std::min<std::uint64_t>(available, body_in_.left);
+      const std::size_t bytes = take(at, available);
       if (bytes == 0) return true;
-      take(at, bytes);
       in_begin_ += bytes;
       continue;
     }
@@ -240,6 +262,7 @@ void Connection::on_put(const Frame& frame) noexcept {
   body_in_ = {to, frame.bytes};
   incoming_ = to == nullptr ? Incoming::nothing : Incoming::put;
   if (to == nullptr) refuse(frame);
+  release_fence();  // the kernel may be the one who writes it: after all that was delivered before
 }
 
 void Connection::refuse(const Frame& request) noexcept {
@@ -289,14 +312,17 @@ void Connection::on_reply(const Frame& frame) noexcept {
   incoming_ = Incoming::answer;
 }
 
-/// Bytes of a body that came through the buffer.
-void Connection::take(const char* from, std::size_t bytes) noexcept {
+/// Bytes of a body that came through the buffer. @return how many it took
+std::size_t Connection::take(const char* from, std::size_t available) noexcept {
+  std::size_t bytes = std::min<std::uint64_t>(available, body_in_.left);
   if (incoming_ != Incoming::nothing) {
+    if (bytes < body_in_.left) bytes = up_to_word(body_in_.at, bytes);
     deliver(body_in_.at, from, bytes);
     body_in_.at += bytes;
   }
   body_in_.left -= bytes;
   if (body_in_.left == 0) body_done();
+  return bytes;
 }
 
 void Connection::body_done() noexcept {

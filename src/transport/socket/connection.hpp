@@ -94,13 +94,17 @@ class Connection final {
   void next_answer() noexcept;
   void reply(const wire::Frame& frame, const char* data, std::uint64_t value) noexcept;
   void refuse(const wire::Frame& request) noexcept;
+  std::uint64_t direct_bytes() const noexcept;
+  ssize_t receive_body(std::uint64_t bytes) noexcept;
+  ssize_t receive_frames(std::size_t bytes) noexcept;
+  std::size_t buffered_bytes() const noexcept;
   bool parse() noexcept;
   bool on_frame(const wire::Frame& frame, const char* behind, std::size_t available) noexcept;
   void on_put(const wire::Frame& frame) noexcept;
   void on_get(const wire::Frame& frame) noexcept;
   void on_atomic(const wire::Frame& frame, const wire::Operands& operands) noexcept;
   void on_reply(const wire::Frame& frame) noexcept;
-  void take(const char* from, std::size_t bytes) noexcept;
+  std::size_t take(const char* from, std::size_t available) noexcept;
   void body_done() noexcept;
   void finish_await() noexcept;
 

@@ -2,7 +2,6 @@
 #include "transport/socket/door.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -18,7 +17,7 @@ namespace {
 constexpr std::size_t kMostStrangers = 256;             // that have not said hello yet, besides all PEs at once
 constexpr std::uint64_t kHelloNs = 10'000'000'000;      // to say it
 constexpr int kLookMs = 1000;
-constexpr int kNoDescriptorsMs = 10;
+constexpr int kAgainMs = 10;  // where descriptors or memory are short
 
 }  // namespace
 
@@ -32,15 +31,13 @@ struct Door::Pending {
 };
 
 Door::Door(UniqueFd listener, int n_pes, const StreamMaker& maker, const SocketSettings& settings, Target& target, Visitor visitor)
-    : most_(kMostStrangers + static_cast<std::size_t>(n_pes)), listener_(std::move(listener)), stop_(::eventfd(0, EFD_CLOEXEC)), maker_(maker), settings_(settings), target_(target),
+    : most_(kMostStrangers + static_cast<std::size_t>(n_pes)), listener_(std::move(listener)), maker_(maker), settings_(settings), target_(target),
       visitor_(std::move(visitor)) {
-  if (!stop_) throw_errno("eventfd");
   thread_ = start_thread([this] { run(); });
 }
 
 Door::~Door() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);
+  stop_.raise();
   thread_.join();
 }
 
@@ -49,8 +46,8 @@ void Door::accept_all() noexcept {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       // No descriptors left: who comes waits until some are. The listener stays readable meanwhile: do not spin on it.
-      pollfd stop{stop_.get(), POLLIN, 0};
-      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) ::poll(&stop, 1, kNoDescriptorsMs);
+      pollfd stop{stop_.fd(), POLLIN, 0};
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) ::poll(&stop, 1, kAgainMs);
       return;
     }
     prepare(socket.get(), settings_);
@@ -73,7 +70,7 @@ bool Door::advance(Pending& pending) {
   while (pending.heard < sizeof pending.hello) {
     const ssize_t n = pending.stream->read(reinterpret_cast<char*>(&pending.hello) + pending.heard, sizeof pending.hello - pending.heard);
     if (n == Stream::kAgain) return false;
-    if (n == Stream::kEnded) throw Error(Code::peer, pending.stream->why());
+    if (n == Stream::kEnded) throw Error(pending.stream->code(), pending.stream->why());
     pending.heard += static_cast<std::size_t>(n);
   }
   visitor_(pending.hello, std::move(pending.stream));
@@ -83,9 +80,14 @@ bool Door::advance(Pending& pending) {
 void Door::run() noexcept {
   std::vector<pollfd> polled;
   for (;;) {
-    polled = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    polled = {{stop_.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     for (const Pending& pending : pending_) polled.push_back({pending.stream->fd(), POLLIN, 0});
-    if (::poll(polled.data(), polled.size(), pending_.empty() ? -1 : kLookMs) < 0 && errno != EINTR) return;
+    if (::poll(polled.data(), polled.size(), pending_.empty() ? -1 : kLookMs) < 0) {
+      // EINTR; or memory or the limit of descriptors is short, for now.
+      ::poll(polled.data(), 1, kAgainMs);
+      if (polled[0].revents != 0) return;
+      continue;
+    }
     if (polled[0].revents != 0) return;
     if (polled[1].revents != 0) accept_all();
     std::erase_if(pending_, [this](Pending& pending) {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/event_fd.hpp"
 #include "transport/socket/endpoint.hpp"
 #include "transport/socket/stream.hpp"
 #include "transport/socket/wire.hpp"
@@ -30,7 +31,8 @@ class Door final {
   bool advance(Pending& pending);
 
   const std::size_t most_;  // connections that wait
-  const UniqueFd listener_, stop_;
+  const ProcessFd listener_;
+  const EventFd stop_;
   const StreamMaker& maker_;
   const SocketSettings settings_;
   Target& target_;

@@ -40,7 +40,7 @@ template <class Move>
 void move_all(Stream& stream, std::size_t bytes, short events, std::uint64_t deadline_ns, Move&& move) {
   for (std::size_t done = 0; done < bytes;) {
     const ssize_t n = move(done);
-    if (n == Stream::kEnded) throw Error(Code::peer, stream.why());
+    if (n == Stream::kEnded) throw Error(stream.code(), stream.why());
     if (n > 0) done += static_cast<std::size_t>(n);
     if (n != Stream::kAgain) continue;
     const std::uint64_t now = now_ns();
@@ -70,17 +70,18 @@ Connection& SocketTransport::open(int pe) noexcept {
   const auto there = [&] { return peers_[index].load(std::memory_order_acquire); };
   try {
     std::unique_lock lock(opening_);
-    opened_.wait(lock, [&] { return !dialing_[index] || there() != nullptr; });  // another thread of ours dials it
-    if (there() != nullptr) return *there();
-    dialing_[index] = true;
-    lock.unlock();
-    std::unique_ptr<Stream> stream = dial(pe);
-    lock.lock();
-    if (stream != nullptr && there() == nullptr) add(pe, std::move(stream));
-    // Else that PE connects itself. If it cannot, it ends the job.
-    for (bool said = false; !opened_.wait_for(lock, std::chrono::nanoseconds(kAnswerNs), [&] { return there() != nullptr; }); said = true)
-      if (!said) say_silent(pe, "");
-    dialing_[index] = false;
+    // Another thread of ours may be dialling it.
+    opened_.wait(lock, [&] { return dialing_[index] == Dialing::no || there() != nullptr; });
+    while (there() == nullptr) {
+      dialing_[index] = Dialing::searching;
+      lock.unlock();
+      std::unique_ptr<Stream> stream = dial(pe);
+      lock.lock();
+      if (stream != nullptr && there() == nullptr) add(pe, std::move(stream));
+      // Else that PE connects itself; where it fails to, it is dialled again.
+      opened_.wait_for(lock, std::chrono::nanoseconds(kSecond), [&] { return there() != nullptr; });
+    }
+    dialing_[index] = Dialing::no;
     opened_.notify_all();
     return *there();
   } catch (const std::exception& error) {
@@ -94,8 +95,18 @@ void SocketTransport::say_silent(int pe, const std::string& tried) const {
   print_line(me_, strf("PE %d (on %s) does not answer%s: is it stopped? Waiting for it", pe, endpoint_of(pe).machine.c_str(), tried.c_str()));
 }
 
-/// @return null where that PE connects itself
+/// Whether it may be told hello: not if it has connected itself.
+bool SocketTransport::begin_asking(int pe) {
+  const std::lock_guard lock(opening_);
+  const auto index = static_cast<std::size_t>(pe);
+  if (peers_[index].load(std::memory_order_relaxed) != nullptr) return false;
+  dialing_[index] = Dialing::asking;
+  return true;
+}
+
+/// @return null where that PE connects itself, or has
 std::unique_ptr<Stream> SocketTransport::dial(int pe) {
+  const auto has_connected = [&] { return peers_[static_cast<std::size_t>(pe)].load(std::memory_order_acquire) != nullptr; };
   const Endpoint endpoint = endpoint_of(pe);
   const std::uint64_t began_ns = now_ns();
   std::uint64_t deadline_ns = began_ns + kDialNs, answer_ns = kAnswerNs;
@@ -104,13 +115,14 @@ std::unique_ptr<Stream> SocketTransport::dial(int pe) {
     attempt.silent = false;
     // What led to one machine leads to the next, as a rule; others may let everything vanish.
     const std::size_t first = std::min(host_that_led_.load(std::memory_order_relaxed), endpoint.hosts.size() - 1);
-    for (std::size_t k = 0; k < endpoint.hosts.size(); ++k) {
+    for (std::size_t k = 0; k < endpoint.hosts.size() && !has_connected(); ++k) {
       const std::size_t index = k == 0 ? first : k <= first ? k - 1 : k;
       std::unique_ptr<Stream> stream = dial_host(pe, endpoint.hosts[index], answer_ns, attempt);
       if (stream == nullptr && !attempt.use_theirs) continue;
       host_that_led_.store(index, std::memory_order_relaxed);
       return stream;
     }
+    if (has_connected()) return nullptr;
     if (attempt.silent) {
       if (answer_ns == kAnswerNs) say_silent(pe, " (" + attempt.tried + ")");
       answer_ns *= 2;  // it finds few connections that were given up
@@ -138,16 +150,20 @@ std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& ho
     while (!stream->handshake())
       if (!wait_for(stream->fd(), POLLIN, deadline_ns)) throw Error(Code::peer, "no answer");
     stream->check_peer(pe, identity_of(pe));
+    attempt.use_theirs = !begin_asking(pe);
+    if (attempt.use_theirs) return nullptr;
     wire::Hello hello{wire::kMagic, wire::kVersion, static_cast<std::uint32_t>(me_), static_cast<std::uint32_t>(pe), {}};
     std::memcpy(hello.job, job_.data(), sizeof hello.job);
     send_all(*stream, &hello, sizeof hello, deadline_ns);
     wire::Welcome welcome;
     receive_all(*stream, &welcome, sizeof welcome, deadline_ns);
-    if (welcome.magic != wire::kMagic) throw Error(Code::peer, "something else than Shoal answers there");
+    if (welcome.magic != wire::kWelcomeMagic) throw Error(Code::peer, "something else than Shoal answers there");
     attempt.use_theirs = welcome.answer == wire::Answer::use_yours;
     if (attempt.use_theirs) stream.reset();
     return stream;
   } catch (const Error& error) {
+    const std::lock_guard lock(opening_);
+    dialing_[static_cast<std::size_t>(pe)] = Dialing::searching;
     attempt.tried += strf("%s%s port %u: %s", attempt.tried.empty() ? "" : "; ", host.c_str(), port, error.what());
     attempt.refused |= error.code() == Code::security;
     attempt.silent |= now_ns() >= deadline_ns;
@@ -168,8 +184,9 @@ void SocketTransport::on_hello(const wire::Hello& hello, std::unique_ptr<Stream>
     if (is_closed(stream->fd())) return;  // it gave up while this PE was stopped, and dials again
     const std::lock_guard lock(opening_);
     // Connected already: then it dialled before it let us in, and has what we made.
-    const bool use_ours = peers_[hello.from].load(std::memory_order_relaxed) != nullptr || (dialing_[hello.from] && me_ < pe);
-    const wire::Welcome welcome{wire::kMagic, use_ours ? wire::Answer::use_yours : wire::Answer::welcome};
+    const bool use_ours = peers_[hello.from].load(std::memory_order_relaxed) != nullptr ||
+                          (me_ < pe && dialing_[hello.from] == Dialing::asking);
+    const wire::Welcome welcome{wire::kWelcomeMagic, use_ours ? wire::Answer::use_yours : wire::Answer::welcome};
     send_all(*stream, &welcome, sizeof welcome, now_ns() + kSecond);
     if (!use_ours) add(pe, std::move(stream));
     opened_.notify_all();
@@ -178,17 +195,18 @@ void SocketTransport::on_hello(const wire::Hello& hello, std::unique_ptr<Stream>
   }
 }
 
-/// With opening_ held.
-Connection& SocketTransport::add(int pe, std::unique_ptr<Stream> stream) {
+/// With opening_ held. The other side counts on this connection: without it the job ends.
+void SocketTransport::add(int pe, std::unique_ptr<Stream> stream) {
   owned_.push_back(std::make_unique<Connection>(pe, std::move(stream), target_));
   Connection& connection = *owned_.back();
+  if (!watch(connection, EPOLL_CTL_ADD))
+    target_.fail(strf("cannot watch the connection to PE %d (on %s): epoll_ctl: %s", pe, endpoint_of(pe).machine.c_str(),
+                      std::strerror(errno)));
   const int count = opened_count_.load(std::memory_order_relaxed);
   opened_list_[static_cast<std::size_t>(count)].store(&connection, std::memory_order_relaxed);
   opened_count_.store(count + 1, std::memory_order_release);
   peers_[static_cast<std::size_t>(pe)].store(&connection, std::memory_order_release);
-  if (!watch(connection, EPOLL_CTL_ADD)) throw_errno("epoll_ctl");
   serve(connection);  // what the stream took in while it was opened shows no event
-  return connection;
 }
 
 }  // namespace shoal

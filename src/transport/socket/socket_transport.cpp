@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -33,15 +32,15 @@ constexpr std::uint64_t kToBeEndedNs = 1'500'000'000;  // a launcher notices a d
 
 SocketTransport::SocketTransport(int me, int n_pes, const SocketSettings& settings, std::unique_ptr<StreamMaker> maker, Target& target)
     : me_(me), n_pes_(n_pes), settings_(settings), maker_(std::move(maker)), target_(target),
-      listener_(listen_anywhere(settings_, endpoint_)), epoll_(::epoll_create1(EPOLL_CLOEXEC)), nudge_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      listener_(listen_anywhere(settings_, endpoint_)), epoll_(UniqueFd(::epoll_create1(EPOLL_CLOEXEC))),
       dialing_(static_cast<std::size_t>(n_pes)), peers_(new std::atomic<Connection*>[static_cast<std::size_t>(n_pes)]()),
       opened_list_(new std::atomic<Connection*>[static_cast<std::size_t>(n_pes)]()) {
-  if (!epoll_ || !nudge_) throw_errno("epoll_create1, eventfd");
+  if (!epoll_) throw_errno("epoll_create1");
   if (::getrandom(job_.data(), job_.size(), 0) != static_cast<ssize_t>(job_.size())) throw_errno("getrandom");
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.ptr = nullptr;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, nudge_.get(), &event) != 0) throw_errno("epoll_ctl");
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, nudge_.fd(), &event) != 0) throw_errno("epoll_ctl");
 }
 
 SocketTransport::~SocketTransport() { close(); }
@@ -98,7 +97,7 @@ void SocketTransport::put(const Far& to, const void* from, std::size_t bytes) no
   const char* data = static_cast<const char*>(from);
   Far place = to;
   while (bytes != 0) {
-    const std::uint64_t chunk = std::min<std::uint64_t>(bytes, wire::kLongest);
+    const std::uint64_t chunk = std::min<std::uint64_t>(bytes, wire::kLongest - place.offset % 8);
     const Frame frame{Type::put, 0, 0, 0, place.key, place.offset, chunk};
     const Owning owning(connection.owner());
     if (chunk > Connection::kCopied) {
@@ -296,6 +295,7 @@ bool SocketTransport::watch(Connection& connection, int how) noexcept {
 }
 
 /// Serves the connections that have something. Events come once each: so what is owned by another thread is waited for.
+/// A nudge stays for the thread, whose it is.
 bool SocketTransport::serve_ready(int timeout_ms, bool& nudged) noexcept {
   epoll_event events[kEvents];
   const int count = ::epoll_wait(epoll_.get(), events, kEvents, timeout_ms);
@@ -303,8 +303,6 @@ bool SocketTransport::serve_ready(int timeout_ms, bool& nudged) noexcept {
   for (int i = 0; i < count; ++i) {
     auto* connection = static_cast<Connection*>(events[i].data.ptr);
     if (connection == nullptr) {
-      std::uint64_t nudges;
-      [[maybe_unused]] const ssize_t n = ::read(nudge_.get(), &nudges, sizeof nudges);
       nudged = true;
       continue;
     }
@@ -323,7 +321,10 @@ bool SocketTransport::serve_ready(int timeout_ms, bool& nudged) noexcept {
 bool SocketTransport::serve_next() noexcept {
   bool nudged = false;
   const bool served = serve_ready(lost_.load(std::memory_order_relaxed) != nullptr ? 100 : kLookMs, nudged);
-  if (nudged) serve_all();
+  if (nudged) {
+    nudge_.clear();
+    serve_all();
+  }
   return served;
 }
 
@@ -337,11 +338,6 @@ bool SocketTransport::progress() noexcept {
     if (connection.dirty()) any |= serve(connection);
   }
   return serve_ready(0, nudged) || any;
-}
-
-void SocketTransport::nudge() noexcept {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(nudge_.get(), &one, sizeof one);
 }
 
 void SocketTransport::watch_lost() noexcept {

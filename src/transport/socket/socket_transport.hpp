@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/event_fd.hpp"
 #include "transport/serving_thread.hpp"
 #include "transport/socket/connection.hpp"
 #include "transport/socket/door.hpp"
@@ -58,11 +59,13 @@ class SocketTransport final : public Transport, private Served {
     bool refused = false, silent = false;  // one has another's credentials; at one nobody answers
     bool use_theirs = false;
   };
+  enum class Dialing : std::uint8_t { no, searching, asking };  // asking: hello is said, and not answered
+  bool begin_asking(int pe);
   std::unique_ptr<Stream> dial(int pe);
   std::unique_ptr<Stream> dial_host(int pe, const std::string& host, std::uint64_t answer_ns, Attempt& attempt);
   void say_silent(int pe, const std::string& tried) const;
   void on_hello(const wire::Hello& hello, std::unique_ptr<Stream> stream) noexcept;
-  Connection& add(int pe, std::unique_ptr<Stream> stream);
+  void add(int pe, std::unique_ptr<Stream> stream);
 
   void put_body(Connection& connection, const wire::Frame& frame, const void* data) noexcept;
   void make_room(Connection& connection, std::size_t bytes) noexcept;
@@ -80,7 +83,7 @@ class SocketTransport final : public Transport, private Served {
   bool serve_all() noexcept override;
   void send_what_lies() noexcept override;
   bool serve_next() noexcept override;
-  void nudge() noexcept override;
+  void nudge() noexcept override { nudge_.raise(); }
   void watch_lost() noexcept override;
 
   const int me_, n_pes_;
@@ -89,7 +92,9 @@ class SocketTransport final : public Transport, private Served {
   Target& target_;
   JobId job_{};
   Endpoint endpoint_;
-  UniqueFd listener_, epoll_, nudge_;
+  UniqueFd listener_;  // until start
+  const ProcessFd epoll_;
+  const EventFd nudge_;
   // By PE, from start on. Many PEs have their machine in common.
   struct Place {
     const std::string* machine;
@@ -101,7 +106,7 @@ class SocketTransport final : public Transport, private Served {
 
   std::mutex opening_;
   std::condition_variable opened_;
-  std::vector<bool> dialing_;                                   // by PE
+  std::vector<Dialing> dialing_;                                // by PE
   std::atomic<std::size_t> host_that_led_{0};                   // its position among a machine's addresses, the last time
   std::vector<std::unique_ptr<Connection>> owned_;              // all ever opened
   std::unique_ptr<std::atomic<Connection*>[]> peers_, opened_list_;  // by PE; in the order of opening

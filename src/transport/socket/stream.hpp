@@ -7,7 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "base/unique_fd.hpp"
+#include "base/error.hpp"
+#include "base/process_fd.hpp"
 
 namespace shoal {
 
@@ -28,10 +29,14 @@ class Stream {
   virtual bool handshake() = 0;
   /// After the handshake: whether the other side may speak for `pe`, whose maker's identity() was `identity`. @throws Error
   virtual void check_peer(int, const std::string&) const {}
+  /// How many bytes one read() gives for certain; 0: that is not known yet.
+  virtual std::size_t available() const noexcept = 0;
   /// Whether bytes that were taken from the kernel wait inside: polling the descriptor does not show them.
   virtual bool holds_input() const noexcept { return false; }
   virtual int fd() const noexcept = 0;
   virtual std::string why() const = 0;
+  /// The kind of its end: security where one side does not accept the other.
+  virtual Code code() const noexcept { return Code::peer; }
 };
 
 /// Makes streams of connected, non-blocking sockets.

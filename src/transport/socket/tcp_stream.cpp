@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -33,6 +34,10 @@ class TcpStream final : public Stream {
     return n > 0 ? n : failed();
   }
   bool handshake() override { return true; }
+  std::size_t available() const noexcept override {
+    int bytes = 0;
+    return ::ioctl(socket_.get(), FIONREAD, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+  }
   int fd() const noexcept override { return socket_.get(); }
   std::string why() const override { return error_ == 0 ? "it closed the connection" : std::strerror(error_); }
 
@@ -42,7 +47,7 @@ class TcpStream final : public Stream {
     error_ = errno;
     return kEnded;
   }
-  UniqueFd socket_;
+  const ProcessFd socket_;
   int error_ = 0;
 };
 

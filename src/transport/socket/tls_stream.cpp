@@ -48,12 +48,16 @@ class TlsStream final : public Stream {
   ssize_t write_both(const void* head, std::size_t head_bytes, const void*, std::size_t) noexcept override { return write(head, head_bytes); }
   bool handshake() override { return session_->handshake() == TlsSession::Progress::done; }
   void check_peer(int pe, const std::string& identity) const override { session_->check_peer(pe, identity); }
+  /// The rest of a record that is open; the first bytes of the next are to be read to open it.
+  std::size_t available() const noexcept override { return static_cast<std::size_t>(SSL_pending(session_->native())); }
   bool holds_input() const noexcept override { return session_->pending(); }
   int fd() const noexcept override { return socket_.get(); }
   std::string why() const override { return why_; }
+  Code code() const noexcept override { return code_; }
 
  private:
   ssize_t failed(const std::exception& error) noexcept {
+    if (const auto* told = dynamic_cast<const Error*>(&error)) code_ = told->code();
     try {
       why_ = error.what();
     } catch (const std::exception&) {
@@ -61,9 +65,10 @@ class TlsStream final : public Stream {
     }
     return kEnded;
   }
-  const UniqueFd socket_;
+  const ProcessFd socket_;
   const std::unique_ptr<TlsSession> session_;
   std::string why_;
+  Code code_ = Code::peer;
 };
 
 class Tls final : public StreamMaker {

@@ -8,8 +8,9 @@
 
 namespace shoal::wire {
 
-inline constexpr std::uint32_t kMagic = 0x4c414f53;  // "SOAL"
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kMagic = 0x4c414f53;         // "SOAL"
+inline constexpr std::uint32_t kWelcomeMagic = 0x57414f53;  // "SOAW": a hello that comes back to its sender is no welcome
+inline constexpr std::uint32_t kVersion = 2;
 
 struct Hello {
   std::uint32_t magic, version;
@@ -22,12 +23,12 @@ static_assert(sizeof(Hello) == 32);
 /// connection that the other one makes, or has made.
 enum class Answer : std::uint32_t { welcome = 1, use_yours };
 struct Welcome {
-  std::uint32_t magic;
+  std::uint32_t magic;  // kWelcomeMagic
   Answer answer;
 };
 static_assert(sizeof(Welcome) == 8);
 
-/// Messages are no longer than this: longer puts and gets are cut, so that others get their turn.
+/// Messages are no longer than this: longer puts and gets are cut, puts between two words, so that others get their turn.
 inline constexpr std::uint64_t kLongest = 512 * 1024;
 
 }  // namespace shoal::wire

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What travels by messages: frames are gathered, sent, handled.
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -83,7 +84,7 @@ void UcxTransport::leave(UcxPeer& peer, bool gather) noexcept {
 
 void UcxTransport::put_message(UcxPeer& peer, Far to, const char* from, std::size_t bytes) noexcept {
   while (bytes != 0) {
-    const std::uint64_t piece = bytes < kPiece ? bytes : kPiece;
+    const std::uint64_t piece = std::min<std::uint64_t>(bytes, kPiece - to.offset % 8);  // cut between words
     request(peer, {Type::put, 0, 0, 0, to.key, to.offset, piece}, from, piece);
     leave(peer, true);
     from += piece;
@@ -124,7 +125,8 @@ bool UcxTransport::send(UcxPeer& peer, bool all) noexcept {
       auto& transport = *static_cast<UcxTransport*>(self);
       const Note& note = note_of(request);
       --note.peer->in_flight;
-      transport.spare_.emplace_back(note.message);
+      std::unique_ptr<Message> done(note.message);
+      if (transport.spare_.size() < kMostSpare) transport.spare_.push_back(std::move(done));
       transport.ucp_.ucp_request_free(request);
     };
     const ucs_status_ptr_t sent =

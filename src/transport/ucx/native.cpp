@@ -144,6 +144,7 @@ void UcxTransport::settle(UcxPeer& peer, bool puts, bool messages) noexcept {
   Tally tally;
   if (messages && peer.unconfirmed()) confirm(peer, tally);
   if (puts && peer.unflushed()) flush_puts(peer, &tally);
+  if (peer.broken) lost(peer);  // nothing may be left to wait for
   wait_until(peer, [&] { return tally.done(); });
 }
 

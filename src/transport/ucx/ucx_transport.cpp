@@ -279,6 +279,7 @@ void UcxTransport::flush(Tally& tally) noexcept {
     UcxPeer& there = *opened_[i];
     if (there.unconfirmed()) confirm(there, tally);
     if (there.unflushed() || there.gets_in_flight != 0) flush_puts(there, &tally);
+    if (there.broken) lost(there);  // nothing may be left to wait for
   }
 }
 
