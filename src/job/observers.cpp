@@ -104,10 +104,10 @@ void JobObservers::report(Bootstrap& bootstrap) {
 
 void JobObservers::report_profile(Bootstrap& bootstrap) {
   const std::string mine = recorder_->profile().pack();
-  Profile all(n_pes_);
-  for (const auto& bytes : bootstrap.allgather(std::as_bytes(std::span(mine))))
-    all.merge(Profile::unpack(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), n_pes_));
+  const Gathered packed = bootstrap.allgather(std::as_bytes(std::span(mine)));
   if (me_ != 0) return;
+  Profile all(n_pes_);
+  for (std::size_t pe = 0; pe < packed.size(); ++pe) all.add(std::string(packed.text(pe)));
   print_line(-1, all.as_text());
   if (profile_ != "1") write_file(profile_, all.as_html("Shoal profile"));
 }

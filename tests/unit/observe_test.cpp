@@ -71,5 +71,50 @@ TEST(CallCount, RowsGrowWithTheRoutinesThatAreCalled) {
   EXPECT_LE(few.rows.size() * sizeof(CallCount), 4096u);
 }
 
+class Told final {
+ public:
+  Told(Recorder& recorder, const Call& call) : recorder_(recorder), call_(call) { recorder_.begin(call_); }
+  ~Told() { recorder_.end(call_); }
+
+ private:
+  Recorder& recorder_;
+  const Call call_;
+};
+
+Domain two_pes() {
+  Domain domain;
+  domain.n_pes = 2;
+  return domain;
+}
+
+TEST(Recorder, WhatACallIsMadeOfCountsAsBytesOnly) {
+  const Domain domain = two_pes();
+  Recorder recorder(domain, nullptr, nullptr, nullptr);
+  for (int i = 0; i < 3; ++i) {
+    const Told outer(recorder, {"shmem_set_lock", CallKind::lock});
+    for (int k = 0; k < 2; ++k)
+      const Told inner(recorder, {"shmem_set_lock", CallKind::atomic, 1, nullptr, nullptr, 4});
+  }
+  const Told after(recorder, {"shmem_int_atomic_add", CallKind::atomic, 1, nullptr, nullptr, 4});
+  const Profile profile = recorder.profile();
+  EXPECT_EQ(profile.rows().at("shmem_set_lock").count, 3u);
+  EXPECT_EQ(profile.rows().at("shmem_set_lock").bytes, 0u);
+  EXPECT_EQ(profile.rows().at("shmem_set_lock").waiting_ns, profile.rows().at("shmem_set_lock").ns);
+  EXPECT_EQ(profile.link(0, 1).bytes, 24u);
+  EXPECT_EQ(profile.link(0, 1).count, 0u);
+  EXPECT_EQ(profile.rows().count("shmem_int_atomic_add"), 0u);  // not over yet
+}
+
+TEST(Profile, AddsUpWhatEachPePacked) {
+  Profile one(2), all(2);
+  one.row("shmem_putmem") = {10, 1000, 5.0, 1.0};
+  one.link(0, 1) = {0, 24};  // bytes of calls that are none by themselves
+  for (int i = 0; i < 2; ++i) all.add(one.pack());
+  EXPECT_EQ(all.rows().at("shmem_putmem").count, 20u);
+  EXPECT_EQ(all.rows().at("shmem_putmem").waiting_ns, 2.0);
+  EXPECT_EQ(all.link(0, 1).bytes, 48u);
+  EXPECT_NE(all.as_text().find(" 48\n"), std::string::npos) << all.as_text();
+}
+
 }  // namespace
 }  // namespace shoal::test
