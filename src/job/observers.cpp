@@ -64,6 +64,8 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
   const bool all_calls = options.race || (options.check && thread_level == SHMEM_THREAD_SERIALIZED);
   if (!all_calls && (options.check || !profile_.empty() || !trace_.empty()))
     shortcuts_ = std::make_unique<Shortcuts>(segments_, me_, Watching{options.check, !trace_.empty()});
+  // First, so that the meetings of the check are in the time of the calls that it checks: there, too, they wait.
+  if (!profile_.empty() || !trace_.empty()) add_recorder(domain, status);
   if (options.check)
     chain_.add(std::make_unique<Checker>(domain, status == nullptr ? nullptr : status->record(0),
                                          thread_level, shortcuts_.get()));
@@ -72,7 +74,9 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
     races_ = races.get();
     chain_.add(std::move(races));
   }
-  if (profile_.empty() && trace_.empty()) return;
+}
+
+void JobObservers::add_recorder(const Domain& domain, StatusMapping* status) {
   if (me_ == 0 && profile_.ends_with(".html")) check_folder_of(profile_);
   auto writer = trace_.empty() ? nullptr : std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id);
   auto recorder = std::make_unique<Recorder>(domain, status == nullptr ? nullptr : &status->record(me_)->counters,

@@ -37,6 +37,7 @@ class JobObservers final {
   int end_status() const noexcept { return found_races_ ? race_status_ : 0; }
 
  private:
+  void add_recorder(const Domain& domain, StatusMapping* status);
   void report_profile(Bootstrap& bootstrap);
   const int me_, n_pes_;
   const SegmentTable& segments_;
