@@ -43,8 +43,8 @@ inline constexpr std::size_t kTraceNames = 1024, kTraceNameBytes = 64, kTraceNam
 inline constexpr std::size_t kTraceEventsAt = kTraceNamesAt + kTraceNames * kTraceNameBytes;
 
 std::string trace_piece(const std::string& file, int pe);
-/// Joins the pieces of `n_pes` PEs that exist into `file` and removes them. @return how many there were; 0: nothing was
-/// written
+/// Joins the pieces of `n_pes` PEs that exist into `file` and removes them. Their PEs may still run, but nobody else
+/// may do the same at the same time. @return how many there were; 0: nothing was written
 /// @throws Error when `file` cannot be written
 int merge_trace(const std::string& file, int n_pes);
 

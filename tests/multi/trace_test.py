@@ -80,6 +80,13 @@ class Traced(unittest.TestCase):
         self.assertEqual(len([e for e in events[1] if e["name"] == "shmem_long_p"]), 100)
         self.assertTrue(any(e["name"] == "shmem_long_wait_until" and e["args"].get("unfinished") for e in events[0]), events[0][-3:])
 
+    def test_times_of_a_killed_job_are_right(self):
+        run = self.run_job("kill", SHOAL_TRACE="t.json")
+        first, second = [e["ts"] for e in self.events()[1] if e["name"] == "shmem_quiet"][-2:]
+        self.assertLess(second - first, 1.2 * float(run.stdout))
+        self.assertGreater(second - first, 0.8 * 100000)  # that it slept
+        self.check_barrier(self.events(), 1000)
+
     def test_where_calls_are_checked_too_the_check_is_a_part_of_the_call(self):
         run = self.run_job("differ", SHOAL_TRACE="t.json", SHOAL_CHECK="1")
         self.assertEqual(run.returncode, 1, run.stderr)

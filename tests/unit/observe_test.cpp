@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles and traces: what is counted and timed, and how the pieces of a trace become one.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/ticks.hpp"
+#include "base/trace_file.hpp"
 #include "observe/recorder.hpp"
+#include "observe/trace_writer.hpp"
 
 namespace shoal::test {
 namespace {
@@ -114,6 +126,102 @@ TEST(Profile, AddsUpWhatEachPePacked) {
   EXPECT_EQ(all.rows().at("shmem_putmem").waiting_ns, 2.0);
   EXPECT_EQ(all.link(0, 1).bytes, 48u);
   EXPECT_NE(all.as_text().find(" 48\n"), std::string::npos) << all.as_text();
+}
+
+class Trace : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/shoal-trace-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder_ = name;
+    file_ = folder_ + "/t.json";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  /// A piece with one call of `ticks`, from its first moment on.
+  void write_piece(int pe, const char* machine, std::uint64_t first_ticks, std::uint64_t first_ns,
+                   std::uint64_t last_ticks, std::uint64_t last_ns, std::uint64_t ticks) {
+    TraceHeader header{};
+    header.magic = kTraceMagic;
+    header.size = sizeof(TraceEvent);
+    header.first_ticks = first_ticks;
+    header.first_ns = first_ns;
+    header.last_ticks = last_ticks;
+    header.last_ns = last_ns;
+    std::strncpy(header.machine, machine, sizeof header.machine - 1);
+    header.events = header.room = 1;
+    std::string bytes(kTraceEventsAt + sizeof(TraceEvent), '\0');
+    std::memcpy(bytes.data(), static_cast<const void*>(&header), sizeof header);
+    std::memcpy(bytes.data() + kTraceNamesAt, "call", 5);
+    const TraceEvent event{first_ticks, first_ticks + ticks, 0, -1, 0, 0};
+    std::memcpy(bytes.data() + kTraceEventsAt, &event, sizeof event);
+    std::ofstream(trace_piece(file_, pe), std::ios::binary) << bytes;
+  }
+  std::string merged(int n_pes) {
+    EXPECT_EQ(merge_trace(file_, n_pes), n_pes);
+    std::ifstream in(file_);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::string folder_, file_;
+};
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+TEST_F(Trace, APeThatMeasuredNothingHasTheRateOfItsMachine) {
+  write_piece(0, "a", 100, 5000, 100, 5000, 4 * kSecond);  // was killed before it looked at the clock again
+  write_piece(1, "a", 100, 5000, 100 + 400 * kSecond, 5000 + 100 * kSecond, 4 * kSecond);
+  write_piece(2, "b", 100, 5000, 100 + 20, 5000 + 1000, 2 * kSecond);  // too short a time to tell
+  write_piece(3, "b", 100, 5000, 100 + 200 * kSecond, 5000 + 100 * kSecond, 2 * kSecond);
+  const std::string text = merged(4);
+  for (int pe = 0; pe < 4; ++pe)
+    EXPECT_NE(text.find("\"pid\":" + std::to_string(pe) + ",\"tid\":0,\"ts\":0.000,\"dur\":1000000.000"),
+              std::string::npos)
+        << text;
+}
+
+TEST_F(Trace, WhereNoPeHasMeasuredThisMachineDoes) {
+  const std::uint64_t second = static_cast<std::uint64_t>(1e9 / ns_per_tick());
+  write_piece(0, "a", 100, 5000, 100, 5000, second);
+  const std::string text = merged(1);
+  const std::size_t at = text.find("\"dur\":");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NEAR(std::stod(text.substr(at + 6)), 1e6, 1e5);
+}
+
+TEST_F(Trace, OfWhoIsKilledKnowsTheClock) {
+  const TraceWriter writer(file_, 0, 1, "a");
+  const auto header = [&] {
+    std::vector<char> bytes(sizeof(TraceHeader));
+    std::ifstream(trace_piece(file_, 0), std::ios::binary)
+        .read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::uint64_t last_ns, first_ns;
+    std::memcpy(&last_ns, bytes.data() + offsetof(TraceHeader, last_ns), sizeof last_ns);
+    std::memcpy(&first_ns, bytes.data() + offsetof(TraceHeader, first_ns), sizeof first_ns);
+    return last_ns - first_ns;
+  };
+  const std::uint64_t by = now_ns() + 60 * kSecond;
+  while (header() == 0 && now_ns() < by) std::this_thread::yield();
+  EXPECT_NE(header(), 0u);
+}
+
+TEST_F(Trace, OfAPeThatStillRunsMayBecomeShorter) {
+  write_piece(0, "a", 100, 5000, 100 + kSecond, 5000 + kSecond, kSecond);
+  TraceHeader header{};
+  std::ifstream(trace_piece(file_, 0), std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof header);
+  header.events = header.room = 1'000'000;  // as they were before the rest was cut off
+  std::fstream(trace_piece(file_, 0), std::ios::binary | std::ios::in | std::ios::out)
+      .write(reinterpret_cast<const char*>(&header), sizeof header);
+  EXPECT_NE(merged(1).find("\"dur\":1000000.000"), std::string::npos);
+}
+
+TEST_F(Trace, ThatCannotBeWrittenLeavesWhatWasThere) {
+  write_piece(0, "a", 100, 5000, 100 + kSecond, 5000 + kSecond, kSecond);
+  std::ofstream(file_) << "before";
+  std::filesystem::create_directory(file_ + ".unfinished");  // nothing can be written there
+  EXPECT_THROW(merge_trace(file_, 1), Error);
+  std::ifstream in(file_);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "before");
+  EXPECT_TRUE(std::filesystem::exists(trace_piece(file_, 0)));
 }
 
 }  // namespace
