@@ -87,6 +87,25 @@ class Traced(unittest.TestCase):
         self.assertGreater(second - first, 0.8 * 100000)  # that it slept
         self.check_barrier(self.events(), 1000)
 
+    def test_of_several_launchers_that_see_all_pieces_that_of_node_0_joins_them(self):
+        address = "127.%d.%d.%d" % (random.randrange(1, 255), random.randrange(256), random.randrange(1, 255))
+        nodes = [self.start([SHOALRUN, "--nnodes", str(PES), "--node-rank", str(rank), "--rdzv", address, "--no-tls", "-n", "1", PROGRAM, "hang"],
+                            SHOAL_TRACE="t.json", SHOAL_FAKE_NODES=str(PES)) for rank in range(PES)]
+        try:
+            pes = [int(node.stdout.readline()) for node in nodes]
+            with open(f"/proc/{nodes[0].pid}/task/{nodes[0].pid}/children", encoding="ascii") as file:
+                launcher = int(file.read())  # that runs the job; the other one is its guard
+            os.kill(launcher, signal.SIGSTOP)
+            os.kill(pes[2], signal.SIGKILL)
+            self.assertEqual(self.finish(nodes[2]).returncode, 137)
+            # It has ended, and PE 0 has not: its trace is not to be touched.
+            self.assertEqual(sorted(os.listdir(self.folder)), [f"t.json.pe-{pe}" for pe in range(PES)])
+        finally:
+            os.kill(launcher, signal.SIGCONT)
+        for node in nodes[:2]:
+            self.assertNotEqual(self.finish(node).returncode, 0)
+        self.assertEqual(sorted(self.events()), list(range(PES)))
+
     def test_where_calls_are_checked_too_the_check_is_a_part_of_the_call(self):
         run = self.run_job("differ", SHOAL_TRACE="t.json", SHOAL_CHECK="1")
         self.assertEqual(run.returncode, 1, run.stderr)
