@@ -111,6 +111,7 @@ void Life::start() {
   setup.status = status_.get();
   setup.static_data = true;
   setup.thread_level = thread_level_;
+  setup.session = start_.session;
   job_ = Job::start(std::move(setup));
   pid_ = ::getpid();
   status_->record(me)->counters.threaded.store(thread_level_ == SHMEM_THREAD_MULTIPLE ? 1 : 0,

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -211,6 +212,12 @@ void write_piece(std::FILE* file, const Piece& piece, const Clock& clock, bool& 
 }
 
 }  // namespace
+
+std::string session_file(const std::string& file, int session) {
+  if (session == 1) return file;
+  const std::filesystem::path path(file);
+  return path.parent_path() / (path.stem().string() + "-" + std::to_string(session) + path.extension().string());
+}
 
 std::string trace_piece(const std::string& file, int pe) { return file + ".pe-" + std::to_string(pe); }
 

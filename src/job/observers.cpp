@@ -21,10 +21,11 @@ namespace shoal {
 namespace {
 
 /// What SHOAL_PROFILE asks for: "" for nothing, "1" for text, else the name of a page to write besides.
-std::string profile_wanted(const std::string& option) {
+std::string profile_wanted(const std::string& option, int session) {
   if (option.empty() || option == "0") return "";
   if (option == "1") return "1";
-  if (option.size() > 5 && option.ends_with(".html")) return std::filesystem::absolute(option).string();
+  if (option.size() > 5 && option.ends_with(".html"))
+    return session_file(std::filesystem::absolute(option).string(), session);
   throw Error(Code::invalid_option,
               strf("SHOAL_PROFILE=\"%s\" is not valid: expected 0, 1 or the name of a page that ends with .html",
                    option.c_str()));
@@ -49,17 +50,18 @@ void write_file(const std::string& name, const std::string& text) {
 }  // namespace
 
 void JobObservers::check(const Options& options) {
-  profile_wanted(options.profile);
+  profile_wanted(options.profile, 1);
   check_range("SHOAL_RACE_STATUS", options.race_status, 0, 255);
 }
 
-JobObservers::JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level)
+JobObservers::JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level,
+                           int session)
     : me_(domain.me),
       n_pes_(domain.n_pes),
       segments_(*domain.segments),
       race_status_(static_cast<int>(options.race_status)),
-      profile_(profile_wanted(options.profile)),
-      trace_(options.trace.empty() ? "" : std::filesystem::absolute(options.trace).string()) {
+      profile_(profile_wanted(options.profile, session)),
+      trace_(options.trace.empty() ? "" : session_file(std::filesystem::absolute(options.trace).string(), session)) {
   // The search for races wants every call; so does the check that one thread at a time calls.
   const bool all_calls = options.race || (options.check && thread_level == SHMEM_THREAD_SERIALIZED);
   if (!all_calls && (options.check || !profile_.empty() || !trace_.empty()))

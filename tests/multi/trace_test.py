@@ -87,6 +87,19 @@ class Traced(unittest.TestCase):
         self.assertGreater(second - first, 0.8 * 100000)  # that it slept
         self.check_barrier(self.events(), 1000)
 
+    def test_a_later_session_has_files_of_its_own(self):
+        run = self.run_job("plain", "many", SHOAL_TRACE="t.json", SHOAL_PROFILE="p.html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        others = ["p.html", "p-2.html"]
+        for name, other, puts in (("t.json", "t-2.json", 100), ("t-2.json", "t.json", 20100)):
+            for events in self.events(name, [other, *others]).values():
+                self.assertEqual(sum(event["name"] == "shmem_long_p" for event in events), puts, name)
+
+    def test_a_later_session_that_is_killed_leaves_its_trace(self):
+        run = self.run_job("plain", "kill", SHOAL_TRACE="t.json")
+        self.assertEqual(run.returncode, 137, run.stderr)
+        self.assertTrue(any(e["args"].get("unfinished") for e in self.events("t-2.json", ["t.json"])[0]))
+
     def test_of_several_launchers_that_see_all_pieces_that_of_node_0_joins_them(self):
         address = "127.%d.%d.%d" % (random.randrange(1, 255), random.randrange(256), random.randrange(1, 255))
         nodes = [self.start([SHOALRUN, "--nnodes", str(PES), "--node-rank", str(rank), "--rdzv", address, "--no-tls", "-n", "1", PROGRAM, "hang"],

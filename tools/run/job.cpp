@@ -123,7 +123,11 @@ void Job::join_trace() {
     if (name == "SHOAL_TRACE") file = value.c_str();
   if (file == nullptr || *file == '\0') return;
   try {
-    if (!sees_others(file)) merge_trace(file, total_);
+    bool found = true;
+    for (int session = 1; found; ++session) {
+      const std::string trace = session_file(file, session);
+      found = sees_others(trace) || merge_trace(trace, total_) > 0 || ::access(trace.c_str(), F_OK) == 0;
+    }
   } catch (const Error& error) {
     say(error.what());
     status_ = std::max(status_, 1);
