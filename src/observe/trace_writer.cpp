@@ -16,8 +16,8 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/futex.hpp"
+#include "base/moment.hpp"
 #include "base/quiet_signals.hpp"
-#include "base/ticks.hpp"
 #include "base/unique_fd.hpp"
 
 namespace shoal {
@@ -121,17 +121,9 @@ void TraceWriter::stop_helper() noexcept {
 void TraceWriter::met() noexcept { header_->met_ns = now_ns(); }
 
 void TraceWriter::mark() noexcept {
-  constexpr int kTries = 4;  // one of them is not interrupted between the two clocks
-  std::uint64_t shortest = UINT64_MAX, at_ticks = 0, at_ns = 0;
-  for (int i = 0; i < kTries; ++i) {
-    const std::uint64_t before = ticks(), ns = now_ns(), took = ticks() - before;
-    if (took >= shortest) continue;
-    shortest = took;
-    at_ticks = before + took / 2;
-    at_ns = ns;
-  }
-  header_->last_ticks = at_ticks;
-  header_->last_ns = at_ns;
+  const Moment now = this_moment();
+  header_->last_ticks = now.ticks;
+  header_->last_ns = now.ns;
 }
 
 std::uint16_t TraceWriter::name(const char* text) noexcept {
