@@ -126,6 +126,7 @@ void Life::start() {
   setup.status = status_.get();
   setup.static_data = true;
   setup.thread_level = thread_level_;
+  setup.session = start_.session;
   job_ = Job::start(std::move(setup));
   bootstrap_->started();
   pid_ = ::getpid();

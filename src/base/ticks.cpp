@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/ticks.hpp"
 
-#include "base/clock.hpp"
+#include "base/moment.hpp"
 
 namespace shoal {
 
 double ns_per_tick() noexcept {
-  struct Moment {
-    std::uint64_t at_ticks = ticks(), at_ns = now_ns();
-  };
-  static const Moment first;
+  static const Moment first = this_moment();
   constexpr std::uint64_t kLeastNs = 10'000'000;
-  Moment now;
-  while (now.at_ns - first.at_ns < kLeastNs) now = Moment();
-  return static_cast<double>(now.at_ns - first.at_ns) / static_cast<double>(now.at_ticks - first.at_ticks);
+  Moment now = this_moment();
+  while (now.ns - first.ns < kLeastNs) now = this_moment();
+  return static_cast<double>(now.ns - first.ns) / static_cast<double>(now.ticks - first.ticks);
 }
 
 }  // namespace shoal

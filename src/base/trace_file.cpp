@@ -2,74 +2,152 @@
 #include "base/trace_file.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/ticks.hpp"
 #include "base/unique_fd.hpp"
 
 namespace shoal {
 namespace {
 
-/// One piece, mapped for reading. Nothing in it is trusted: a PE may have died while it wrote.
+/// Reads what there is of `bytes` from `offset` on. @return how many there were
+std::size_t read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) {
+  std::size_t got = 0;
+  while (got < bytes) {
+    const ssize_t n = ::pread(fd, static_cast<char*>(to) + got, bytes - got, static_cast<off_t>(offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  return got;
+}
+
+/// One piece. Nothing in it is trusted: a PE may have died while it wrote, or still do so, and make it shorter. So it
+/// is read, not mapped.
 class Piece final {
  public:
-  explicit Piece(const std::string& path) {
-    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Piece(const std::string& file, int pe) : pe_(pe), path_(trace_piece(file, pe)) {
+    const UniqueFd fd = open();
     struct stat s;
     if (!fd || ::fstat(fd.get(), &s) != 0 || s.st_size < static_cast<off_t>(kTraceEventsAt) || s.st_blocks == 0) return;
-    length_ = static_cast<std::size_t>(s.st_size);
-    void* at = ::mmap(nullptr, length_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-    if (at == MAP_FAILED) return;
-    data_ = static_cast<const char*>(at);
-    if (!good()) return;
-    const std::uint64_t room = (length_ - kTraceEventsAt) / sizeof(TraceEvent);
-    events_ = std::min({header().events.load(std::memory_order_acquire), header().room, room});
+    good_ = read_at(fd.get(), header_, sizeof header_, 0) == sizeof header_ && header().magic == kTraceMagic &&
+            header().size == sizeof(TraceEvent);
   }
-  ~Piece() {
-    if (data_ != nullptr) ::munmap(const_cast<char*>(data_), length_);
-  }
-  Piece(const Piece&) = delete;
-  Piece& operator=(const Piece&) = delete;
 
-  bool good() const { return data_ != nullptr && header().magic == kTraceMagic && header().size == sizeof(TraceEvent); }
-  const TraceHeader& header() const { return *reinterpret_cast<const TraceHeader*>(data_); }
-  std::uint64_t events() const { return events_; }
+  bool good() const { return good_; }
+  int pe() const { return pe_; }
+  const std::string& path() const { return path_; }
+  const TraceHeader& header() const { return *reinterpret_cast<const TraceHeader*>(header_); }
+  std::string machine() const {
+    const char* text = header().machine;
+    return std::string(text, ::strnlen(text, sizeof header().machine));
+  }
   std::uint64_t lost() const { return header().lost.load(std::memory_order_relaxed); }
-  const TraceEvent& event(std::uint64_t i) const {
-    return reinterpret_cast<const TraceEvent*>(data_ + kTraceEventsAt)[i];
+  std::vector<std::string> names() const {
+    std::vector<char> bytes(kTraceNames * kTraceNameBytes);
+    read_at(open().get(), bytes.data(), bytes.size(), kTraceNamesAt);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < kTraceNames; ++i) {
+      const char* text = bytes.data() + i * kTraceNameBytes;
+      names.emplace_back(text, ::strnlen(text, kTraceNameBytes));
+      std::replace_if(
+          names.back().begin(), names.back().end(),
+          [](char c) { return c < 0x20 || c == '"' || c == '\\' || c == 0x7f; }, '?');
+    }
+    return names;
   }
-  std::string name(std::size_t index) const {
-    const char* text = data_ + kTraceNamesAt + index * kTraceNameBytes;
-    std::string name(text, ::strnlen(text, kTraceNameBytes));
-    std::replace_if(
-        name.begin(), name.end(), [](char c) { return c < 0x20 || c == '"' || c == '\\' || c == 0x7f; }, '?');
-    return name;
-  }
-  /// Nanoseconds of this machine's clock.
-  double ns_of(std::uint64_t ticks) const {
-    const TraceHeader& h = header();
-    const double span = static_cast<double>(h.last_ticks) - static_cast<double>(h.first_ticks);
-    const double per_tick = span > 0 ? (static_cast<double>(h.last_ns) - static_cast<double>(h.first_ns)) / span : 1.0;
-    return static_cast<double>(h.first_ns) +
-           (static_cast<double>(ticks) - static_cast<double>(h.first_ticks)) * per_tick;
+  template <class See>
+  void each_event(See&& see) const {
+    const UniqueFd fd = open();
+    const std::uint64_t events = std::min(header().events.load(std::memory_order_relaxed), header().room);
+    std::vector<TraceEvent> some(4096);
+    for (std::uint64_t done = 0; done < events;) {
+      const std::size_t wanted = std::min<std::uint64_t>(some.size(), events - done);
+      const std::size_t got =
+          read_at(fd.get(), some.data(), wanted * sizeof(TraceEvent), kTraceEventsAt + done * sizeof(TraceEvent)) /
+          sizeof(TraceEvent);
+      for (std::size_t i = 0; i < got; ++i)
+        if (some[i].begin != 0) see(some[i]);  // else it was given to a thread, and not used
+      if (got < wanted) return;
+      done += got;
+    }
   }
 
  private:
-  const char* data_ = nullptr;
-  std::size_t length_ = 0;
-  std::uint64_t events_ = 0;
+  UniqueFd open() const { return UniqueFd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)); }
+  const int pe_;
+  const std::string path_;
+  bool good_ = false;
+  alignas(TraceHeader) char header_[sizeof(TraceHeader)] = {};
+};
+
+using Pieces = std::vector<std::unique_ptr<Piece>>;
+
+Pieces find_pieces(const std::string& file, int n_pes) {
+  Pieces pieces;
+  for (int pe = 0; pe < n_pes; ++pe)
+    if (auto piece = std::make_unique<Piece>(file, pe); piece->good()) pieces.push_back(std::move(piece));
+  return pieces;
+}
+
+/// A piece's ticks as nanoseconds.
+struct Clock {
+  std::uint64_t first_ticks;
+  double first_ns, ns_per_tick;
+  double ns_of(std::uint64_t ticks) const {
+    return first_ns + static_cast<double>(static_cast<std::int64_t>(ticks - first_ticks)) * ns_per_tick;
+  }
+};
+
+/// The clocks of all pieces as one, which begins with the earliest of them.
+class Clocks final {
+ public:
+  explicit Clocks(const Pieces& pieces) : reference_(*pieces[0]) {
+    for (const auto& piece : pieces) {
+      const TraceHeader& h = piece->header();
+      origin_ns_ = std::min(origin_ns_, static_cast<double>(h.first_ns) - shift_of(*piece));
+      const Span span{static_cast<double>(h.last_ticks) - static_cast<double>(h.first_ticks),
+                      static_cast<double>(h.last_ns) - static_cast<double>(h.first_ns)};
+      Span& longest = spans_[piece->machine()];
+      if (span.ticks > 0 && span.ns > longest.ns) longest = span;
+    }
+  }
+  Clock of(const Piece& piece) const {
+    // All of a machine have one rate: a PE that did not live long could tell little of it.
+    const Span& span = spans_.at(piece.machine());
+    const TraceHeader& h = piece.header();
+    return {h.first_ticks, static_cast<double>(h.first_ns) - shift_of(piece) - origin_ns_,
+            span.ns >= kLeastSpanNs ? span.ns / span.ticks : ns_per_tick()};
+  }
+
+ private:
+  static constexpr double kLeastSpanNs = 1e6;  // else this machine, which may be the same one, measures
+  struct Span {
+    double ticks = 0, ns = 0;
+  };
+  /// From the reference's clock to that of `piece`.
+  double shift_of(const Piece& piece) const {
+    if (piece.machine() == reference_.machine()) return 0;
+    return static_cast<double>(piece.header().met_ns) - static_cast<double>(reference_.header().met_ns);
+  }
+  const Piece& reference_;
+  double origin_ns_ = static_cast<double>(reference_.header().first_ns);
+  std::map<std::string, Span> spans_;  // by machine: the longest that one of its PEs measured
 };
 
 /// Text that is put together fast and written in large pieces: a trace has millions of lines.
@@ -107,66 +185,66 @@ class Text final {
   std::string bytes_;
 };
 
-void write_piece(std::FILE* file, const Piece& piece, int pe_number, double origin_ns, bool& first) {
+void write_piece(std::FILE* file, const Piece& piece, const Clock& clock, bool& first) {
   Text out(file);
-  const auto pe = static_cast<std::uint64_t>(pe_number);
+  const auto pe = static_cast<std::uint64_t>(piece.pe());
   const auto separator = [&] { return std::exchange(first, false) ? "\n" : ",\n"; };
   out << separator() << "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":" << pe << ",\"args\":{\"name\":\"PE " << pe
       << "\"}}";
   out << separator() << "{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":" << pe
       << ",\"args\":{\"sort_index\":" << pe << "}}";
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < kTraceNames; ++i) names.push_back(piece.name(i));
-  for (std::uint64_t i = 0; i < piece.events(); ++i) {
-    const TraceEvent& event = piece.event(i);
-    if (event.begin == 0) continue;  // given to a thread, not used
-    const double begin = piece.ns_of(event.begin), end = event.end == 0 ? begin : piece.ns_of(event.end);
+  const std::vector<std::string> names = piece.names();
+  piece.each_event([&](const TraceEvent& event) {
+    const double begin = clock.ns_of(event.begin), end = event.end == 0 ? begin : clock.ns_of(event.end);
     out << separator() << "{\"name\":\"" << names[std::min<std::size_t>(event.name, kTraceNames - 1)]
         << "\",\"ph\":\"X\",\"pid\":" << pe << ",\"tid\":" << std::uint64_t{event.thread} << ",\"ts\":";
-    out.microseconds(begin - origin_ns) << ",\"dur\":";
+    out.microseconds(begin) << ",\"dur\":";
     out.microseconds(end - begin) << ",\"args\":{\"bytes\":" << event.bytes;
     if (event.pe >= 0) out << ",\"pe\":" << static_cast<std::uint64_t>(event.pe);
     if (event.end == 0) out << ",\"unfinished\":true";
     out << "}}";
-  }
+  });
   if (piece.lost() == 0) return;
   out << separator() << "{\"name\":\"" << piece.lost()
       << " later calls are not in this trace: it was full\",\"ph\":\"i\",\"s\":\"p\",\"pid\":" << pe
       << ",\"tid\":0,\"ts\":";
-  out.microseconds(piece.ns_of(piece.header().last_ticks) - origin_ns) << "}";
+  out.microseconds(clock.ns_of(piece.header().last_ticks)) << "}";
 }
 
 }  // namespace
 
+std::string session_file(const std::string& file, int session) {
+  if (session == 1) return file;
+  const std::filesystem::path path(file);
+  return path.parent_path() / (path.stem().string() + "-" + std::to_string(session) + path.extension().string());
+}
+
 std::string trace_piece(const std::string& file, int pe) { return file + ".pe-" + std::to_string(pe); }
 
 int merge_trace(const std::string& file, int n_pes) {
-  std::vector<std::pair<int, std::unique_ptr<Piece>>> pieces;
-  for (int pe = 0; pe < n_pes; ++pe) {
-    auto piece = std::make_unique<Piece>(trace_piece(file, pe));
-    if (piece->good()) pieces.emplace_back(pe, std::move(piece));
-  }
+  const Pieces pieces = find_pieces(file, n_pes);
   if (pieces.empty()) return 0;
-  const std::string cannot = "cannot write the trace " + file + ", so its pieces " + file + ".pe-* are left";
-  std::FILE* out = std::fopen(file.c_str(), "we");
-  if (out == nullptr) throw_errno(cannot);
-  const TraceHeader& reference = pieces[0].second->header();
-  double earliest = static_cast<double>(reference.first_ns);
-  std::vector<double> shifts;  // from the reference's clock to each one's
-  for (const auto& [pe, piece] : pieces) {
-    const TraceHeader& header = piece->header();
-    const bool same = std::strncmp(header.machine, reference.machine, sizeof header.machine) == 0;
-    shifts.push_back(same ? 0.0 : static_cast<double>(header.met_ns) - static_cast<double>(reference.met_ns));
-    earliest = std::min(earliest, static_cast<double>(header.first_ns) - shifts.back());
+  const Clocks clocks(pieces);
+  // What was there before is whole until this is.
+  const std::string unfinished = file + ".unfinished";
+  std::FILE* out = std::fopen(unfinished.c_str(), "we");
+  bool failed = out == nullptr;
+  if (!failed) {
+    std::fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
+    bool first = true;
+    for (const auto& piece : pieces) write_piece(out, *piece, clocks.of(*piece), first);
+    std::fputs("\n]}\n", out);
+    failed = std::ferror(out) != 0;
+    failed = std::fclose(out) != 0 || failed;
   }
-  std::fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
-  bool first = true;
-  for (std::size_t i = 0; i < pieces.size(); ++i)
-    write_piece(out, *pieces[i].second, pieces[i].first, earliest + shifts[i], first);
-  std::fputs("\n]}\n", out);
-  const bool failed = std::ferror(out) != 0;
-  if (std::fclose(out) != 0 || failed) throw_errno(cannot);
-  for (const auto& [pe, piece] : pieces) ::unlink(trace_piece(file, pe).c_str());
+  if (failed || ::rename(unfinished.c_str(), file.c_str()) != 0) {
+    const int code = errno;
+    ::unlink(unfinished.c_str());
+    errno = code;
+    throw_errno("cannot write the trace " + file + ", so its pieces " + file + ".pe-* are left");
+  }
+  // The last one first: where there is any, there is PE 0's, and who looks knows that it is not alone.
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) ::unlink((*piece)->path().c_str());
   return static_cast<int>(pieces.size());
 }
 

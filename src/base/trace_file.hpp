@@ -42,9 +42,11 @@ inline constexpr std::uint64_t kTraceMagic = 0x33'45'43'41'52'54'48'53;  // "SHT
 inline constexpr std::size_t kTraceNames = 1024, kTraceNameBytes = 64, kTraceNamesAt = 4096;
 inline constexpr std::size_t kTraceEventsAt = kTraceNamesAt + kTraceNames * kTraceNameBytes;
 
+/// What `file` is called in a program's job number `session`: "t.json" in the first, then "t-2.json".
+std::string session_file(const std::string& file, int session);
 std::string trace_piece(const std::string& file, int pe);
-/// Joins the pieces of `n_pes` PEs that exist into `file` and removes them. @return how many there were; 0: nothing was
-/// written
+/// Joins the pieces of `n_pes` PEs that exist into `file` and removes them. Their PEs may still run, but nobody else
+/// may do the same at the same time. @return how many there were; 0: nothing was written
 /// @throws Error when `file` cannot be written
 int merge_trace(const std::string& file, int n_pes);
 

@@ -51,7 +51,9 @@ void PairSync::meet(const Context& world, int pe, const char* call) noexcept {
   });
 }
 
-bool semaphore_try(const Context& world, std::int64_t* count, int pe, const char* call) noexcept {
+namespace {
+
+bool take_one(const Context& world, std::int64_t* count, int pe, const char* call) noexcept {
   std::int64_t seen = atomic_fetch(world, count, pe, call);
   while (seen > 0) {
     const std::int64_t found = atomic_compare_swap(world, count, seen, seen - 1, pe, call);
@@ -61,16 +63,25 @@ bool semaphore_try(const Context& world, std::int64_t* count, int pe, const char
   return false;
 }
 
+}  // namespace
+
+bool semaphore_try(const Context& world, std::int64_t* count, int pe, const char* call) noexcept {
+  const Observed observed(world.domain().observer,
+                          [&] { return world.call_of(call, CallKind::test, pe, nullptr, nullptr, 0); });
+  return take_one(world, count, pe, call);
+}
+
 void semaphore_wait(const Context& world, std::int64_t* count, int pe, const char* call) noexcept {
   world.word(count, pe, call);  // before the PE's number is used
+  const Observed observed(world.domain().observer,
+                          [&] { return world.call_of(call, CallKind::wait, pe, nullptr, nullptr, 0); });
   const Domain& domain = world.domain();
   // A count of another node is asked for again and again, at growing distances: nobody there knows who waits.
   const Control& theirs = domain.controls[static_cast<std::size_t>(world.world_pe(pe))];
   Doorbell& bell = theirs.here() ? theirs.doorbell() : domain.controls[static_cast<std::size_t>(domain.me)].doorbell();
-  domain.waiter->wait_on(
-      bell, Bell::user,
-      {call, describe_semaphore, count, static_cast<unsigned long long>(world.world_pe(pe))},
-      [&] { return semaphore_try(world, count, pe, call); });
+  domain.waiter->wait_on(bell, Bell::user,
+                         {call, describe_semaphore, count, static_cast<unsigned long long>(world.world_pe(pe))},
+                         [&] { return take_one(world, count, pe, call); });
 }
 
 }  // namespace shoal

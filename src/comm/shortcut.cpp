@@ -5,12 +5,44 @@ namespace shoal {
 
 thread_local constinit Shortcuts::Mine Shortcuts::mine_ __attribute__((tls_model("initial-exec")));
 
+void CallCount::add(Timing timing, std::size_t moved, std::uint64_t ticks) noexcept {
+  bytes += moved;
+  if (timing == Timing::for_itself) {
+    ++others;
+    others_ticks += ticks;
+    return;
+  }
+  ++small;
+  if (timing == Timing::none) return;
+  ++timed;
+  timed_ticks += ticks;
+  next_timed += CallCounts::kSampled;
+}
+
+double CallCount::ticks() const noexcept {
+  const double scale = timed == 0 ? 0 : static_cast<double>(small) / static_cast<double>(timed);
+  return static_cast<double>(others_ticks) + static_cast<double>(timed_ticks) * scale;
+}
+
+CallCount& CallCounts::add_row(const char* name) {
+  if (2 * ++used > rows.size()) {
+    std::vector<CallCount> before(2 * rows.size());
+    before.swap(rows);
+    --shift;
+    for (const CallCount& one : before)
+      if (one.name != nullptr) row(one.name) = one;
+  }
+  CallCount& added = row(name);
+  added.name = name;
+  return added;
+}
+
 void Shortcut::remember(const Call& call) noexcept {
-  if (call.bytes == 0) return;
+  if (call.bytes == 0 || closed_) return;
   const std::uint64_t version = segments_.version();  // before the look: a change meanwhile makes what is found old
   if (version != version_) {
     remote_.sets = local_.sets = {};
-    version_ = version;
+    remembered_ = version_ = version;
   }
   const std::size_t bytes = call.block != 0 ? call.block : call.bytes;  // a strided call's first block leads to all
   if (call.remote != nullptr) remember_in(remote_, call.remote, bytes);

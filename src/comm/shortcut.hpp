@@ -22,15 +22,28 @@
 
 namespace shoal {
 
-/// What one thread counts of one routine.
+/// What one thread counts of one routine. Of the calls that move little some are timed, and stand for the others; each
+/// other call is timed for itself, and so is the first: it may open a connection, or find memory cold.
 struct CallCount {
+  /// How one call's time counts.
+  enum class Timing : std::uint8_t { none, for_all, for_itself };
+
   const char* name = nullptr;  ///< by address: each routine has one text
-  std::uint64_t count = 0, bytes = 0;
-  std::uint64_t timed = 0, ticks = 0;
-  std::uint64_t shown_count = 0, shown_bytes = 0;  ///< of them, what shoal-top has been told
-  bool waits = false;
+  std::uint64_t small = 0;     ///< calls of which some are timed for all
+  std::uint64_t next_timed = 0;
+  std::uint64_t bytes = 0;                   ///< of all calls
+  std::uint64_t timed = 0, timed_ticks = 0;  ///< of the small ones
+  std::uint64_t others = 0, others_ticks = 0;
+  std::uint64_t shown_count = 0, shown_bytes = 0;  ///< of all, what shoal-top has been told
+  bool moves = false, waits = false;
   bool signals = false;  ///< a put with signal: the signal is a part of it
   std::uint16_t trace_name = 0;
+
+  std::uint64_t count() const noexcept { return small + others; }
+  Timing timing_of_small() const noexcept { return small == next_timed ? Timing::for_all : Timing::none; }
+  void add(Timing timing, std::size_t moved, std::uint64_t ticks) noexcept;
+  /// Of all calls, as far as can be told.
+  double ticks() const noexcept;
 };
 
 /// What one thread moved to and from one PE.
@@ -40,34 +53,41 @@ struct LinkCount {
 
 /// The counts of one thread.
 struct CallCounts {
-  static constexpr std::size_t kRows = 4096;             ///< more than there are routines
-  static constexpr std::uint64_t kSampled = 64;          ///< one call of so many is timed
-  static constexpr std::size_t kTimedBytes = 64 * 1024;  ///< moves of so much are timed all
+  /// One small call of so many is timed. A prime: what programs do in turns they do in rounds of other numbers.
+  static constexpr std::uint64_t kSampled = 61;
+  static constexpr std::size_t kTimedBytes = 64 * 1024;  ///< moves of so much are not small
+  static constexpr unsigned kFirstBits = 5;              ///< of the number of rows: few routines are called
 
   CallCounts(int n_pes, std::uint16_t thread_) : thread(thread_), links(static_cast<std::size_t>(n_pes)) {}
   /// The row of a routine, or the empty one where it belongs.
   [[gnu::always_inline]] CallCount& row(const char* name) noexcept {
-    std::size_t i = (reinterpret_cast<std::uintptr_t>(name) * 0x9E3779B97F4A7C15u) >> 52;
-    while (rows[i].name != name && rows[i].name != nullptr) i = (i + 1) % kRows;
+    std::size_t i = (reinterpret_cast<std::uintptr_t>(name) * 0x9E3779B97F4A7C15u) >> shift;
+    const std::uint64_t mask = ~std::uint64_t{0} >> shift;
+    while (rows[i].name != name && rows[i].name != nullptr) i = (i + 1) & mask;
     return rows[i];
   }
+  /// A row for one more routine. Others may have moved.
+  CallCount& add_row(const char* name);
+  LinkCount& link(int pe) noexcept { return links[static_cast<std::size_t>(pe)]; }
   /// Counts a move, unless it is to be timed. @param signal  it sets a signal, perhaps that of a put with signal
   /// @return its routine's row; null: it is to be timed
   [[gnu::always_inline]] CallCount* count(const char* name, int pe, std::size_t bytes, bool signal) noexcept {
     CallCount& found = row(name);
-    if (found.name == nullptr || found.count % kSampled == 0 || bytes >= kTimedBytes) return nullptr;
-    LinkCount& link = links[static_cast<std::size_t>(pe)];
-    link.bytes += bytes;
+    if (found.small == found.next_timed || bytes >= kTimedBytes) return nullptr;  // an empty row's are equal
+    LinkCount& to = link(pe);
+    to.bytes += bytes;
     if (signal && found.signals) return &found;
-    ++link.count;
-    ++found.count;
+    ++to.count;
+    ++found.small;
     found.bytes += bytes;
     return &found;
   }
 
   const std::uint16_t thread;    ///< its number
   std::span<TraceEvent> events;  ///< room for the next ones of a trace
-  std::array<CallCount, kRows> rows{};
+  unsigned shift = 64 - kFirstBits;
+  std::vector<CallCount> rows = std::vector<CallCount>(1u << kFirstBits);
+  std::size_t used = 0;          // at most half of them
   std::vector<LinkCount> links;  // by world PE
 };
 
@@ -150,7 +170,16 @@ class Shortcut final {
   /// The observers have seen `call`, and nothing is wrong with it.
   void remember(const Call& call) noexcept;
   /// All calls are to be told once more.
-  void forget() noexcept { version_ = 0; }
+  void forget() noexcept { remembered_ = version_ = kNoVersion; }
+  /// From now on until open() every call goes the long way: it is a part of one that has been told.
+  void close() noexcept {
+    closed_ = true;
+    version_ = kNoVersion;
+  }
+  void open() noexcept {
+    closed_ = false;
+    version_ = remembered_;
+  }
   /// From now on calls are counted there.
   void count_in(CallCounts* counts) noexcept {
     counts_ = counts;
@@ -209,7 +238,10 @@ class Shortcut final {
   const Watching watching_;
   bool only_checks_;              // neither counts nor traces
   CallCounts* counts_ = nullptr;  // null: nobody counts
-  std::uint64_t version_ = 0;     // of the segments, for which the tables hold
+  static constexpr std::uint64_t kNoVersion = 0;
+  std::uint64_t remembered_ = kNoVersion;  // the version of the segments for which the tables hold
+  std::uint64_t version_ = kNoVersion;     // the same while this is open
+  bool closed_ = false;
   Table remote_, local_;
 };
 

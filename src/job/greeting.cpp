@@ -22,7 +22,7 @@ constexpr unsigned kLayoutVersion = 4;  // raise it with any change of what PEs 
 constexpr long kMostCpus = 1 << 16;  // whatever a greeting says
 
 /// A greeting is a row of texts, each ended by a zero byte. Behind the fixed ones: the options that must be alike.
-enum Field : std::size_t { kVersion, kBoot, kStatic, kProgram, kProcessors, kQuota, kFirstOption };
+enum Field : std::size_t { kVersion, kBoot, kStatic, kProgram, kProcessors, kQuota, kSession, kFirstOption };
 using Fields = std::vector<std::string>;
 
 Fields fields_of(std::span<const std::byte> bytes) {
@@ -114,7 +114,7 @@ int count_processors(const Heard& heard, const std::string& machine) {
 
 }  // namespace
 
-Greetings greet(Bootstrap& bootstrap, const Options& options, std::span<const char* const> alike,
+Greetings greet(Bootstrap& bootstrap, int session, const Options& options, std::span<const char* const> alike,
                 const StaticPlan& plan) {
   const Topology topology = read_topology();
   // The host's name says less, but something, where the kernel's number cannot be read.
@@ -126,6 +126,7 @@ Greetings greet(Bootstrap& bootstrap, const Options& options, std::span<const ch
   mine[kProgram] = plan.program();
   mine[kProcessors] = ranges_of(topology.cpus);
   mine[kQuota] = std::to_string(topology.cgroup.cpus.value_or(0));
+  mine[kSession] = std::to_string(session);
   for (const char* name : alike) mine.push_back(options.text_of(name));
   std::string text;
   for (const std::string& field : mine) text.append(field).push_back('\0');
@@ -142,6 +143,7 @@ Greetings greet(Bootstrap& bootstrap, const Options& options, std::span<const ch
     result.static_members.push_back(leader[kStatic] != "0" && theirs[kStatic] == leader[kStatic] &&
                                     theirs[kProgram] == leader[kProgram]);
     result.machine_pes += theirs[kBoot] == machine;
+    result.session = std::max(result.session, std::atoi(theirs[kSession].c_str()));
     nodes.emplace_back(machines.try_emplace(theirs[kBoot], static_cast<int>(machines.size())).first->second, 0);
   }
   if (!options.fake_nodes.empty()) {

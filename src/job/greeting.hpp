@@ -19,12 +19,14 @@ struct Greetings {
   int machine_pes = 1;               ///< PEs on this machine
   int processors = 1;                ///< that these may run on, all together; the same on all of them
   std::uint64_t memory_limit = 0;    ///< of this PE's control group, in bytes; 0: none
+  int session = 1;                   ///< the largest that any PE gave
 };
 
 /// Exchanges greetings and checks them. Collective.
-/// @param alike  names of the options that all PEs must give alike
+/// @param session  as JobSetup has it
+/// @param alike    names of the options that all PEs must give alike
 /// @throws Error naming the PEs that differ, and in what
-Greetings greet(Bootstrap& bootstrap, const Options& options, std::span<const char* const> alike,
+Greetings greet(Bootstrap& bootstrap, int session, const Options& options, std::span<const char* const> alike,
                 const StaticPlan& plan);
 
 }  // namespace shoal

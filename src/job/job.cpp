@@ -79,7 +79,8 @@ Job::Job(JobSetup setup)
       bootstrap_(setup.bootstrap),
       log_(log_level(options_), bootstrap_->rank()),
       status_(setup.status),
-      thread_level_(setup.thread_level) {
+      thread_level_(setup.thread_level),
+      session_(setup.session) {
   domain_.me = bootstrap_->rank();
   domain_.n_pes = bootstrap_->size();
   domain_.segments = &segments_;
@@ -95,7 +96,7 @@ Greetings Job::share_memory(bool static_data) {
                 strf("%zu heaps of %zu bytes (SHMEM_SYMMETRIC_SIZE) exceed the address space", n, heap_bytes));
 
   StaticPlan plan = static_data ? StaticPlan::of_this_program() : StaticPlan::none();
-  Greetings greetings = greet(*bootstrap_, options_, kAlike, plan);
+  Greetings greetings = greet(*bootstrap_, session_, options_, kAlike, plan);
 
   std::vector<NodeFile> wanted{{"shoal-heap", stride}};
   if (greetings.static_bytes != 0) wanted.push_back({"shoal-static", greetings.static_bytes});
@@ -234,7 +235,7 @@ void Job::build_communication(const Greetings& greetings) {
       std::make_unique<Waiter>(own.doorbell(), *domain_.node,
                                status_ == nullptr ? nullptr : status_->record(domain_.me), spins, transport_.get());
   domain_.waiter = waiter_.get();
-  observers_ = std::make_unique<JobObservers>(options_, domain_, status_, thread_level_);
+  observers_ = std::make_unique<JobObservers>(options_, domain_, status_, thread_level_, greetings.session);
   domain_.observer = observers_->front();
   domain_.shortcuts = options_.chaos >= 0 ? nullptr : observers_->shortcuts();
   waiter_->watch(domain_.observer);

@@ -44,6 +44,7 @@ struct JobSetup {
   Options options;
   StatusMapping* status = nullptr;  ///< where to publish what this PE does; may be null
   int thread_level = SHMEM_THREAD_MULTIPLE;  ///< as the program asked for
+  int session = 1;                           ///< which of this process's jobs it is
   bool static_data = false;         ///< move the program's variables, if it is linked against the library
 };
 
@@ -115,7 +116,7 @@ class Job final : public Fatal {
   Bootstrap* const bootstrap_;
   Log log_;
   StatusMapping* status_;
-  const int thread_level_;
+  const int thread_level_, session_;
 
   // Declared, and so built, from the bottom up.
   Mapping heap_mapping_;

@@ -21,10 +21,11 @@ namespace shoal {
 namespace {
 
 /// What SHOAL_PROFILE asks for: "" for nothing, "1" for text, else the name of a page to write besides.
-std::string profile_wanted(const std::string& option) {
+std::string profile_wanted(const std::string& option, int session) {
   if (option.empty() || option == "0") return "";
   if (option == "1") return "1";
-  if (option.size() > 5 && option.ends_with(".html")) return std::filesystem::absolute(option).string();
+  if (option.size() > 5 && option.ends_with(".html"))
+    return session_file(std::filesystem::absolute(option).string(), session);
   throw Error(Code::invalid_option,
               strf("SHOAL_PROFILE=\"%s\" is not valid: expected 0, 1 or the name of a page that ends with .html",
                    option.c_str()));
@@ -49,21 +50,24 @@ void write_file(const std::string& name, const std::string& text) {
 }  // namespace
 
 void JobObservers::check(const Options& options) {
-  profile_wanted(options.profile);
+  profile_wanted(options.profile, 1);
   check_range("SHOAL_RACE_STATUS", options.race_status, 0, 255);
 }
 
-JobObservers::JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level)
+JobObservers::JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level,
+                           int session)
     : me_(domain.me),
       n_pes_(domain.n_pes),
       segments_(*domain.segments),
       race_status_(static_cast<int>(options.race_status)),
-      profile_(profile_wanted(options.profile)),
-      trace_(options.trace.empty() ? "" : std::filesystem::absolute(options.trace).string()) {
+      profile_(profile_wanted(options.profile, session)),
+      trace_(options.trace.empty() ? "" : session_file(std::filesystem::absolute(options.trace).string(), session)) {
   // The search for races wants every call; so does the check that one thread at a time calls.
   const bool all_calls = options.race || (options.check && thread_level == SHMEM_THREAD_SERIALIZED);
   if (!all_calls && (options.check || !profile_.empty() || !trace_.empty()))
     shortcuts_ = std::make_unique<Shortcuts>(segments_, me_, Watching{options.check, !trace_.empty()});
+  // First, so that the meetings of the check are in the time of the calls that it checks: there, too, they wait.
+  if (!profile_.empty() || !trace_.empty()) add_recorder(domain, status);
   if (options.check)
     chain_.add(std::make_unique<Checker>(domain, status == nullptr ? nullptr : status->record(0),
                                          thread_level, shortcuts_.get()));
@@ -72,7 +76,9 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
     races_ = races.get();
     chain_.add(std::move(races));
   }
-  if (profile_.empty() && trace_.empty()) return;
+}
+
+void JobObservers::add_recorder(const Domain& domain, StatusMapping* status) {
   if (me_ == 0 && profile_.ends_with(".html")) check_folder_of(profile_);
   auto writer = trace_.empty() ? nullptr : std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id);
   auto recorder = std::make_unique<Recorder>(domain, status == nullptr ? nullptr : &status->record(me_)->counters,
@@ -111,10 +117,10 @@ void JobObservers::report(Bootstrap& bootstrap) {
 
 void JobObservers::report_profile(Bootstrap& bootstrap) {
   const std::string mine = recorder_->profile().pack();
-  Profile all(n_pes_);
-  for (const auto& bytes : bootstrap.allgather(std::as_bytes(std::span(mine))))
-    all.merge(Profile::unpack(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), n_pes_));
+  const Gathered packed = bootstrap.allgather(std::as_bytes(std::span(mine)));
   if (me_ != 0) return;
+  Profile all(n_pes_);
+  for (std::size_t pe = 0; pe < packed.size(); ++pe) all.add(std::string(packed.text(pe)));
   print_line(-1, all.as_text());
   if (profile_ != "1") write_file(profile_, all.as_html("Shoal profile"));
 }

@@ -18,7 +18,8 @@ class JobObservers final {
   static void check(const Options& options);
 
   /// @param domain, status  outlive this; status may be null
-  JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level);
+  /// @param session  as Greetings has it: each has files of its own
+  JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level, int session);
   /// Null: nobody watches, and nothing is paid.
   Observer* front() noexcept { return chain_.front(); }
   /// What calls of which there is nothing to tell may take; null: every call is to be told.
@@ -39,6 +40,7 @@ class JobObservers final {
   int end_status() const noexcept { return found_races_ ? race_status_ : 0; }
 
  private:
+  void add_recorder(const Domain& domain, StatusMapping* status);
   void report_profile(Bootstrap& bootstrap);
   const int me_, n_pes_;
   const SegmentTable& segments_;

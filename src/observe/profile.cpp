@@ -52,44 +52,33 @@ std::string Profile::pack() const {
                  static_cast<unsigned long long>(row.bytes), row.ns, row.waiting_ns);
   for (int from = 0; from < n_pes_; ++from)
     for (int to = 0; to < n_pes_; ++to)
-      if (link(from, to).count != 0)
+      if (link(from, to).count != 0 || link(from, to).bytes != 0)
         text += strf("link %d %d %llu %llu\n", from, to, static_cast<unsigned long long>(link(from, to).count),
                      static_cast<unsigned long long>(link(from, to).bytes));
   return text;
 }
 
-Profile Profile::unpack(const std::string& text, int n_pes) {
-  Profile profile(n_pes);
-  std::istringstream lines(text);
+void Profile::add(const std::string& packed) {
+  std::istringstream lines(packed);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream fields(line);
     std::string kind, name;
     fields >> kind;
     int from = -1, to = -1;
-    if (kind == "call" && fields >> name) {
-      Row& row = profile.row(name);
-      fields >> row.count >> row.bytes >> row.ns >> row.waiting_ns;
-    } else if (kind == "link" && fields >> from >> to && from >= 0 && from < n_pes && to >= 0 && to < n_pes) {
-      fields >> profile.link(from, to).count >> profile.link(from, to).bytes;
+    const auto known = [&](int pe) { return pe >= 0 && pe < n_pes_; };
+    if (Row one; kind == "call" && fields >> name >> one.count >> one.bytes >> one.ns >> one.waiting_ns) {
+      Row& sum = row(name);
+      sum.count += one.count;
+      sum.bytes += one.bytes;
+      sum.ns += one.ns;
+      sum.waiting_ns += one.waiting_ns;
+    } else if (Link moved;
+               kind == "link" && fields >> from >> to >> moved.count >> moved.bytes && known(from) && known(to)) {
+      link(from, to).count += moved.count;
+      link(from, to).bytes += moved.bytes;
     } else {
-      fields.setstate(std::ios::failbit);
+      throw Error(Code::peer, strf("a PE's profile has a line that cannot be read: \"%.80s\"", line.c_str()));
     }
-    if (!fields) throw Error(Code::peer, strf("a PE's profile has a line that cannot be read: \"%.80s\"", line.c_str()));
-  }
-  return profile;
-}
-
-void Profile::merge(const Profile& other) {
-  for (const auto& [name, row] : other.rows_) {
-    Row& sum = rows_[name];
-    sum.count += row.count;
-    sum.bytes += row.bytes;
-    sum.ns += row.ns;
-    sum.waiting_ns += row.waiting_ns;
-  }
-  for (std::size_t i = 0; i < std::min(links_.size(), other.links_.size()); ++i) {
-    links_[i].count += other.links_[i].count;
-    links_[i].bytes += other.links_[i].bytes;
   }
 }
 
@@ -111,7 +100,7 @@ std::string Profile::as_text() const {
   for (int from = 0; from < n_pes_; ++from) {
     text += strf("  %5d ", from);
     for (int to = 0; to < n_pes_; ++to)
-      text += strf(" %7s", link(from, to).count == 0 ? "-" : short_number(link(from, to).bytes).c_str());
+      text += strf(" %7s", link(from, to).bytes == 0 ? "-" : short_number(link(from, to).bytes).c_str());
     text += "\n";
   }
   return text;
@@ -141,9 +130,9 @@ std::string Profile::as_html(const std::string& title) const {
       const Link& one = link(from, to);
       // By the logarithm: between a word and gigabytes there is much to see.
       const double heat = one.bytes == 0 ? 0 : 0.12 + 0.7 * std::log2(1.0 + static_cast<double>(one.bytes)) / std::log2(1.0 + static_cast<double>(most));
-      page += strf("<td style=\"background:rgba(var(--heat),%.2f)\" title=\"%d to %d: %llu calls, %llu bytes\">%s</td>", heat, from, to,
-                   static_cast<unsigned long long>(one.count), static_cast<unsigned long long>(one.bytes),
-                   one.count == 0 ? "" : short_number(one.bytes).c_str());
+      page += strf("<td style=\"background:rgba(var(--heat),%.2f)\" title=\"%d to %d: %llu calls, %llu bytes\">%s</td>",
+                   heat, from, to, static_cast<unsigned long long>(one.count),
+                   static_cast<unsigned long long>(one.bytes), one.bytes == 0 ? "" : short_number(one.bytes).c_str());
     }
     page += "</tr>";
   }

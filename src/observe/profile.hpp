@@ -28,11 +28,10 @@ class Profile final {
   Link& link(int from, int to) { return links_[static_cast<std::size_t>(from * n_pes_ + to)]; }
   const Link& link(int from, int to) const { return links_[static_cast<std::size_t>(from * n_pes_ + to)]; }
 
-  /// Lines of text, and back. @throws Error{peer} for what is none
+  /// As lines of text.
   std::string pack() const;
-  static Profile unpack(const std::string& text, int n_pes);
-  /// Adds what another PE counted.
-  void merge(const Profile& other);
+  /// Adds what another PE packed. @throws Error{peer} for what is none
+  void add(const std::string& packed);
 
   /// The table and, for up to 32 PEs, the matrix.
   std::string as_text() const;

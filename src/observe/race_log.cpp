@@ -17,7 +17,10 @@ namespace {
 constexpr int kDeepest = 8;
 constexpr std::int32_t kPair = -1;  // before two PEs that meet by themselves: not the meetings of a team of these two
 thread_local constinit std::uint64_t began[kDeepest] = {};  // of the calls that this thread is in
-thread_local constinit int depth = 0;
+struct Depth {
+  int calls = 0, collectives = 0;  // these among them
+};
+thread_local constinit Depth depth;
 
 /// Holds the notes. A signal handler of the program that comes in between has accesses, too: they are let go.
 thread_local constinit bool holding = false;
@@ -48,6 +51,11 @@ bool may_be_late(const Call& call) noexcept {
 bool is_quiet(const Call& call) noexcept {
   return call.kind == CallKind::quiet || call.kind == CallKind::unlock || call.kind == CallKind::memory || names(call.name, "barrier") ||
          names(call.name, "aclshmemx_team_") || names(call.name, "sem_post") || names(call.name, "sync_pe");
+}
+
+/// A wait for a word of another PE is noted by the atomics that it is made of.
+bool tells_nothing(const Call& call) noexcept {
+  return (call.kind == CallKind::wait || call.kind == CallKind::test) && call.local == nullptr;
 }
 
 class Writer {
@@ -147,13 +155,14 @@ RaceRange RaceRecorder::range_of(const void* address, std::size_t bytes, std::si
           static_cast<std::int32_t>(stride)};
 }
 
-void RaceRecorder::begin(const Call&) noexcept {
+void RaceRecorder::begin(const Call& call) noexcept {
+  if (call.collective != nullptr) ++depth.collectives;
   {
     const Hold hold(mutex_);
     take_accesses();
   }
-  if (depth < kDeepest) began[depth] = now_ns();
-  ++depth;
+  if (depth.calls < kDeepest) began[depth.calls] = now_ns();
+  ++depth.calls;
 }
 
 void RaceRecorder::access(const void* address, std::size_t bytes, bool writes, std::uintptr_t site) noexcept {
@@ -209,12 +218,14 @@ void RaceRecorder::add(RaceEvent& event, const std::string& name, std::uint64_t 
 }
 
 void RaceRecorder::end(const Call& call) noexcept {
-  --depth;
-  if (depth < 0 || depth >= kDeepest) return;
+  --depth.calls;
+  if (call.collective != nullptr) --depth.collectives;
+  if (depth.calls < 0 || depth.calls >= kDeepest) return;
+  if (depth.collectives > 0 || tells_nothing(call)) return;  // a collective is noted as a whole
   const std::uint64_t site = caller_address();
   const Hold hold(mutex_);
   RaceEvent event{};
-  event.begin_ns = began[depth];
+  event.begin_ns = began[depth.calls];
   event.end_ns = now_ns();
   event.kind = static_cast<std::uint8_t>(call.kind);
   event.writes = call.writes;

@@ -24,18 +24,17 @@ thread_local constinit Mine mine __attribute__((tls_model("initial-exec")));
 
 }  // namespace
 
-/// What one thread has counted. Written by that thread only.
+/// What one thread has counted, and the call that it is in. Written by that thread only.
 struct Recorder::Thread {
-  static constexpr int kDeepest = 8;
-
   Thread(int n_pes, std::size_t number) : counts(n_pes, static_cast<std::uint16_t>(number)) {}
 
   CallCounts counts;
-  std::vector<CallCount*> moving;           // rows of routines that move bytes
-  int depth = 0;
-  std::uint64_t began[kDeepest] = {};       // 0: this call is not timed
-  TraceEvent* event[kDeepest] = {};
-  CallCount* current[kDeepest] = {};        // null: a part of another call
+  std::vector<CallCount*> moving;  // rows of routines that move bytes
+  int depth = 0;                   // above 1: in what a call is made of
+  CallCount* row = nullptr;        // null: a part of another call
+  CallCount::Timing timing = CallCount::Timing::none;
+  std::uint64_t began = 0;
+  TraceEvent* event = nullptr;
 };
 
 Recorder::Recorder(const Domain& domain, Counters* counters, std::unique_ptr<TraceWriter> trace, Shortcuts* shortcuts)
@@ -60,21 +59,32 @@ Recorder::Thread& Recorder::here() noexcept {
 
 void Recorder::begin(const Call& call) noexcept {
   Thread& thread = here();
-  const int depth = thread.depth++;
-  if (depth >= Thread::kDeepest) return;
-  thread.event[depth] = nullptr;
-  thread.began[depth] = 0;
-  thread.current[depth] = nullptr;
-  if (shortcuts_ != nullptr && moves(call.kind)) shortcuts_->here().remember(call);
+  if (++thread.depth > 1) return;
+  const bool move = moves(call.kind);
+  if (shortcuts_ != nullptr) {
+    Shortcut& shortcut = shortcuts_->here();
+    move ? shortcut.remember(call) : shortcut.close();
+  }
+  thread.row = nullptr;
+  thread.timing = CallCount::Timing::none;
+  thread.event = nullptr;
   if (call.part) return;
-  CallCount& row = thread.counts.row(call.name);
-  thread.current[depth] = &row;
-  if (row.name == nullptr) note(thread, row, call);
-  if (trace_ == nullptr && moves(call.kind) && call.bytes < CallCounts::kTimedBytes && row.count % CallCounts::kSampled != 0) return;
-  if (trace_ != nullptr) thread.event[depth] = next_event(thread);
-  const std::uint64_t now = thread.began[depth] = ticks();
-  if (TraceEvent* const event = thread.event[depth])
-    *event = {now, 0, call.bytes, call.pe, row.trace_name, thread.counts.thread};
+  CallCount* row = &thread.counts.row(call.name);
+  const bool first = row->name == nullptr || (move && call.pe >= 0 && thread.counts.link(call.pe).count == 0);
+  if (row->name == nullptr) row = &note(thread, call);
+  thread.row = row;
+  if (!move || first || call.bytes >= CallCounts::kTimedBytes)
+    thread.timing = CallCount::Timing::for_itself;
+  else
+    thread.timing = row->timing_of_small();
+  if (thread.timing == CallCount::Timing::none) {
+    if (trace_ == nullptr) return;
+    thread.timing = CallCount::Timing::for_itself;
+  }
+  if (trace_ != nullptr) thread.event = next_event(thread);
+  thread.began = ticks();
+  if (thread.event != nullptr)
+    *thread.event = {thread.began, 0, call.bytes, call.pe, row->trace_name, thread.counts.thread};
 }
 
 TraceEvent* Recorder::next_event(Thread& thread) noexcept {
@@ -87,48 +97,45 @@ TraceEvent* Recorder::next_event(Thread& thread) noexcept {
 }
 
 /// The first call of its routine.
-void Recorder::note(Thread& thread, CallCount& row, const Call& call) noexcept {
-  row.name = call.name;
+CallCount& Recorder::note(Thread& thread, const Call& call) noexcept {
+  CallCount& row = thread.counts.add_row(call.name);
+  row.moves = moves(call.kind);
   row.waits = waits(call.kind);
   row.signals = call.kind == CallKind::put && std::strstr(call.name, "signal") != nullptr;
   if (trace_ != nullptr) row.trace_name = trace_->name(call.name);
-  if (moves(call.kind)) thread.moving.push_back(&row);
+  thread.moving.clear();  // the others may have moved
+  for (CallCount& one : thread.counts.rows)
+    if (one.moves) thread.moving.push_back(&one);
+  return row;
 }
 
 void Recorder::end(const Call& call) noexcept {
   Thread& thread = here();
-  const int depth = --thread.depth;
-  if (depth < 0 || depth >= Thread::kDeepest) return;
-  const std::uint64_t began = thread.began[depth];
-  const std::uint64_t now = began == 0 ? 0 : ticks();
-  if (thread.event[depth] != nullptr) thread.event[depth]->end = now;
-  CallCount* const row = thread.current[depth];
-  if (row != nullptr) {
-    ++row->count;
-    row->bytes += call.bytes;
-    if (began != 0) {
-      ++row->timed;
-      row->ticks += now - began;
-    }
-  }
-  if (!moves(call.kind)) {
-    if (waits(call.kind))
-      for (CallCount* const other : thread.moving) show(*other);
-    return;
-  }
-  if (call.pe >= 0) {
-    LinkCount& link = thread.counts.links[static_cast<std::size_t>(call.pe)];
-    link.count += call.part ? 0 : 1;
+  if (thread.depth == 0) return;
+  const bool inner = --thread.depth > 0, move = moves(call.kind);
+  if (move && call.pe >= 0) {
+    LinkCount& link = thread.counts.link(call.pe);
+    link.count += inner || call.part ? 0 : 1;
     link.bytes += call.bytes;
   }
-  if (row != nullptr && began != 0) show(*row);
+  if (inner) return;
+  if (shortcuts_ != nullptr && !move) shortcuts_->here().open();
+  const bool timed = thread.timing != CallCount::Timing::none;
+  const std::uint64_t now = timed ? ticks() : 0;
+  if (thread.event != nullptr) thread.event->end = now;
+  if (thread.row != nullptr) thread.row->add(thread.timing, call.bytes, now - thread.began);
+  if (waits(call.kind)) {
+    for (CallCount* const row : thread.moving) show(*row);
+  } else if (move && timed && thread.row != nullptr) {
+    show(*thread.row);
+  }
 }
 
 void Recorder::show(CallCount& row) noexcept {
-  if (counters_ == nullptr || row.count == row.shown_count) return;
-  counters_->operations.fetch_add(row.count - row.shown_count, std::memory_order_relaxed);
+  if (counters_ == nullptr || row.count() == row.shown_count) return;
+  counters_->operations.fetch_add(row.count() - row.shown_count, std::memory_order_relaxed);
   counters_->bytes.fetch_add(row.bytes - row.shown_bytes, std::memory_order_relaxed);
-  row.shown_count = row.count;
+  row.shown_count = row.count();
   row.shown_bytes = row.bytes;
 }
 
@@ -138,18 +145,17 @@ Profile Recorder::profile() const {
   const double ns = ns_per_tick();
   for (const auto& thread : threads_) {
     for (const CallCount& row : thread->counts.rows) {
-      if (row.count == 0) continue;
+      if (row.count() == 0) continue;
       Profile::Row& sum = profile.row(row.name);
-      const double scale = row.timed == 0 ? 0 : static_cast<double>(row.count) / static_cast<double>(row.timed);
-      const double time = static_cast<double>(row.ticks) * ns * scale;
-      sum.count += row.count;
+      const double time = row.ticks() * ns;
+      sum.count += row.count();
       sum.bytes += row.bytes;
       sum.ns += time;
       if (row.waits) sum.waiting_ns += time;
     }
     for (int pe = 0; pe < domain_.n_pes; ++pe) {
-      profile.link(domain_.me, pe).count += thread->counts.links[static_cast<std::size_t>(pe)].count;
-      profile.link(domain_.me, pe).bytes += thread->counts.links[static_cast<std::size_t>(pe)].bytes;
+      profile.link(domain_.me, pe).count += thread->counts.link(pe).count;
+      profile.link(domain_.me, pe).bytes += thread->counts.link(pe).bytes;
     }
   }
   return profile;

@@ -4,6 +4,8 @@
 // Reading the clock twice costs as much as a small put; so a profile without a trace times one in CallCounts::kSampled
 // of the puts, gets, atomics and signals that move less than CallCounts::kTimedBytes, and takes it for all of them. The
 // others go by a shortcut that counts them; with a trace, puts and gets go by one that writes them there, too.
+//
+// What a call is made of is no call: it counts only as bytes that went to or came from a PE.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +39,7 @@ class Recorder final : public Observer {
  private:
   struct Thread;
   Thread& here() noexcept;
-  void note(Thread& thread, CallCount& row, const Call& call) noexcept;
+  CallCount& note(Thread& thread, const Call& call) noexcept;
   void show(CallCount& row) noexcept;
   /// Null: there is no room.
   TraceEvent* next_event(Thread& thread) noexcept;

@@ -16,14 +16,15 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/futex.hpp"
+#include "base/moment.hpp"
 #include "base/quiet_signals.hpp"
-#include "base/ticks.hpp"
 #include "base/unique_fd.hpp"
 
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kHelperLooksNs = 1'000'000'000;  // should a call of the kernel's be lost
+// So often the helper marks the time. Often at first: the job may be killed soon.
+constexpr std::uint64_t kFirstMarkNs = 10'000'000, kMarkNs = 1'000'000'000;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, in headers of 2022 and later
 
 /// Gives bytes `begin` to `end` of a mapped file their room on the disk. A kernel that cannot tell (before 5.14) is
@@ -94,10 +95,14 @@ void TraceWriter::prepare_more() noexcept {
 }
 
 void TraceWriter::help() noexcept {
+  std::uint64_t wait_ns = kFirstMarkNs;
   for (std::uint32_t done = 0; !stopped_.load(std::memory_order_acquire);) {
     const std::uint32_t asked = asked_.load(std::memory_order_acquire);
     if (asked == done) {
-      futex_wait(asked_, asked, kHelperLooksNs);
+      futex_wait(asked_, asked, wait_ns);
+      wait_ns = std::min(2 * wait_ns, kMarkNs);
+      const std::lock_guard guard(mutex_);
+      mark();
       continue;
     }
     ++done;
@@ -116,8 +121,9 @@ void TraceWriter::stop_helper() noexcept {
 void TraceWriter::met() noexcept { header_->met_ns = now_ns(); }
 
 void TraceWriter::mark() noexcept {
-  header_->last_ticks = ticks();
-  header_->last_ns = now_ns();
+  const Moment now = this_moment();
+  header_->last_ticks = now.ticks;
+  header_->last_ns = now.ns;
 }
 
 std::uint16_t TraceWriter::name(const char* text) noexcept {
@@ -148,8 +154,8 @@ bool TraceWriter::reserve(std::uint64_t index) noexcept {
 
 void TraceWriter::finish() noexcept {
   stop_helper();
-  mark();
   const std::lock_guard guard(mutex_);
+  mark();
   finished_ = true;
   room_.store(0, std::memory_order_relaxed);
   const std::uint64_t used = std::min(header_->events.load(std::memory_order_relaxed), header_->room);

@@ -40,6 +40,7 @@ class TraceWriter final {
   static constexpr std::uint64_t kStep = 4096;
   /// Events that a thread takes at once: an atomic operation each would wait for the stores of the calls to be done.
   static constexpr std::uint64_t kTaken = 128;
+  /// Brings the clocks' relation up to date. To be called with mutex_ held, as soon as there is a helper.
   void mark() noexcept;
   /// Has the next step made ready by the helper, in time.
   void prepare_more() noexcept;
@@ -58,8 +59,8 @@ class TraceWriter final {
   std::atomic<std::uint64_t> room_{kStep};  // 0 once finished: the file is shorter then
   std::mutex mutex_;                        // of names and of what follows
   bool full_ = false, finished_ = false;
-  // Pages of a file take microseconds each: a thread of its own gets them, so that no call waits. Where it cannot be
-  // started, or is late, who needs room does it itself.
+  // Pages of a file take microseconds each: a thread of its own gets them, so that no call waits, and marks the time,
+  // so that the trace of a killed PE is right. Where it cannot be started, or is late, who needs room does it itself.
   std::thread helper_;
   std::atomic<std::uint32_t> asked_{0};  // steps; a futex
   std::atomic<bool> stopped_{false};

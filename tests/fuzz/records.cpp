@@ -14,7 +14,8 @@ namespace {
 
 void profile(std::string_view input) {
   try {
-    const Profile read = Profile::unpack(std::string(input), 3);
+    Profile read(3);
+    read.add(std::string(input));
     read.as_text();
     read.as_html("x");
   } catch (const Error& error) {
@@ -25,7 +26,9 @@ std::vector<std::string> profile_seeds() {
   Profile good(3);
   good.row("shmem_put") = {10, 1000, 5.0, 0.0};
   good.link(0, 2) = {3, 4};
-  require(Profile::unpack(good.pack(), 3).pack() == good.pack(), "a profile is not what it was packed from");
+  Profile read(3);
+  read.add(good.pack());
+  require(read.pack() == good.pack(), "a profile is not what it was packed from");
   return {good.pack(), Profile(3).pack()};
 }
 

@@ -212,7 +212,7 @@ const Options& default_options() {
 void greeting(std::string_view input) {
   Hearsay bootstrap(input);
   try {
-    const Greetings read = greet(bootstrap, default_options(), kAlike, StaticPlan::none());
+    const Greetings read = greet(bootstrap, 1, default_options(), kAlike, StaticPlan::none());
     require(read.node_of.size() == 2 && read.machine_pes >= 1 && read.machine_pes <= 2 && read.processors >= 1, "greetings that make no sense");
   } catch (const Error& error) {
     require(error.what()[0] != '\0', "refused without a word");
@@ -233,7 +233,7 @@ std::vector<std::string> greeting_seeds() {
     [[noreturn]] void abort(int, const std::string&) override { std::abort(); }
     std::string said;
   } bootstrap;
-  greet(bootstrap, default_options(), kAlike, StaticPlan::none());
+  greet(bootstrap, 1, default_options(), kAlike, StaticPlan::none());
   return {bootstrap.said};
 }
 

@@ -135,6 +135,31 @@ static void allocated(void) {
   if (me == 2) shmem_long_get(got, data, 8, 1);
   shmem_barrier_all();
 }
+/// Large enough for leaders to put into each other's dest, where they are on several nodes.
+static void collectives(void) {
+  enum { kMany = 1 << 16 };
+  static long many[2][kMany];
+  for (int i = 0; i < 2; ++i) {
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, many[0], many[1], kMany);
+    shmem_long_broadcast(SHMEM_TEAM_WORLD, many[0], many[1], kMany, 0);
+  }
+  shmem_barrier_all();
+}
+static void semaphore(void) {
+  static shmemx_sem_t full, taken;
+  if (me == 0) {
+    shmem_long_put(data, source, 8, 1);
+    shmemx_sem_post(&full, 1);
+    while (shmemx_sem_trywait(&taken, 0) != 0) continue;
+    shmem_long_put(data, source, 8, 1);
+  }
+  if (me == 1) {
+    shmemx_sem_wait(&full, 1);
+    shmem_long_get(got, data, 8, 1);
+    shmemx_sem_post(&taken, 0);
+  }
+  shmem_barrier_all();
+}
 /// PE 0 has more to note than it can: what it did after that is not known to order anything.
 static void endless(void) {
   if (me == 0) {
@@ -185,7 +210,7 @@ static const struct {
   void (*run)(void);
 } cases[] = {{"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
-             {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"endless", endless}, {"heaps", heaps},
+             {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"collectives", collectives}, {"semaphore", semaphore}, {"endless", endless}, {"heaps", heaps},
              {"synced_the_other_way", synced_the_other_way}, {"large", large}, {"early", early}};
 
 static void last_words(void) { puts("exit handler ran"); }

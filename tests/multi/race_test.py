@@ -34,7 +34,7 @@ PLAIN_CASES = {
     "set_get": (1, WRITES.format(1, "a store"), READS.format(2, "shmem_getmem")),
 }
 PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced"]
-RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "heaps", "synced_the_other_way"]
+RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "collectives", "semaphore", "heaps", "synced_the_other_way"]
 
 
 def run(arguments, **variables):
@@ -95,6 +95,9 @@ class Race(unittest.TestCase):
     def test_ordered_accesses_raise_no_alarm(self):
         self.check_right(PROGRAM, RIGHT)
 
+    def test_what_collectives_over_nodes_are_made_of_raises_no_alarm(self):
+        self.check_right(PROGRAM, ["collectives"], SHOAL_FAKE_NODES="3")
+
     def test_what_a_pe_with_too_many_calls_ordered_raises_no_alarm(self):
         found = run([PROGRAM, "endless"])
         self.assertEqual(found.returncode, 0, found.stderr)
@@ -108,10 +111,10 @@ class Race(unittest.TestCase):
         self.assertEqual(found.returncode, 3, found.stderr)
         self.assertIn("shoal: PE 1: SHOAL_RACE: no report, since this PE ends the job, with status 3, before all have called shmem_finalize\n", found.stderr)
 
-    def check_right(self, program, cases):
+    def check_right(self, program, cases, **variables):
         for case in cases:
             with self.subTest(case):
-                found = run([program, case])
+                found = run([program, case], **variables)
                 self.assertEqual((found.returncode, found.stderr), (0, ""))
 
 

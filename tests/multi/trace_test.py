@@ -7,7 +7,9 @@ Needs SHOALRUN, SHOAL_TOP and TRACE_PE in the environment.
 import collections
 import json
 import os
+import random
 import re
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -24,17 +26,27 @@ class Traced(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def run_job(self, *arguments, **variables):
+    def start(self, command, **variables):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
         environment.update(variables)
-        return subprocess.run([SHOALRUN, "-n", str(PES), PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=environment, timeout=DEADLINE, cwd=self.folder)
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=self.folder)
 
-    def events(self):
-        """{PE: [event]}, of calls"""
-        with open(os.path.join(self.folder, "t.json"), encoding="utf-8") as file:
+    def finish(self, process):
+        try:
+            out, err = process.communicate(timeout=DEADLINE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def run_job(self, *arguments, **variables):
+        return self.finish(self.start([SHOALRUN, "-n", str(PES), PROGRAM, *arguments], **variables))
+
+    def events(self, name="t.json", others=()):
+        """{PE: [event]}, of calls. `others`: files that are there besides"""
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
             trace = json.load(file)
-        self.assertEqual(os.listdir(self.folder), ["t.json"], "pieces are left")
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted([name, *others]), "pieces are left")
         found = collections.defaultdict(list)
         for event in trace["traceEvents"]:
             if event["ph"] == "X":
@@ -54,9 +66,12 @@ class Traced(unittest.TestCase):
             self.assertEqual(puts, [{"bytes": 8192, "pe": (pe + 1) % PES}] * 10)
             for before, after in zip(events[pe], events[pe][1:]):
                 self.assertLessEqual(before["ts"], after["ts"])
-        # Nobody leaves a barrier before all have entered it.
+        self.check_barrier(events, 5)
+
+    def check_barrier(self, events, tolerance_us):
+        """Nobody leaves a barrier before all have entered it."""
         barriers = [event for pe in range(PES) for event in events[pe] if event["name"] == "shmem_barrier_all"]
-        self.assertGreaterEqual(min(e["ts"] + e["dur"] for e in barriers) + 5, max(e["ts"] for e in barriers))
+        self.assertGreaterEqual(min(e["ts"] + e["dur"] for e in barriers) + tolerance_us, max(e["ts"] for e in barriers))
 
     def test_a_killed_job_leaves_its_trace(self):
         run = self.run_job("kill", SHOAL_TRACE="t.json")
@@ -64,6 +79,74 @@ class Traced(unittest.TestCase):
         events = self.events()
         self.assertEqual(len([e for e in events[1] if e["name"] == "shmem_long_p"]), 100)
         self.assertTrue(any(e["name"] == "shmem_long_wait_until" and e["args"].get("unfinished") for e in events[0]), events[0][-3:])
+
+    def test_times_of_a_killed_job_are_right(self):
+        run = self.run_job("kill", SHOAL_TRACE="t.json")
+        first, second = [e["ts"] for e in self.events()[1] if e["name"] == "shmem_quiet"][-2:]
+        self.assertLess(second - first, 1.2 * float(run.stdout))
+        self.assertGreater(second - first, 0.8 * 100000)  # that it slept
+        self.check_barrier(self.events(), 1000)
+
+    def test_a_later_session_has_files_of_its_own(self):
+        run = self.run_job("plain", "many", SHOAL_TRACE="t.json", SHOAL_PROFILE="p.html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        others = ["p.html", "p-2.html"]
+        for name, other, puts in (("t.json", "t-2.json", 100), ("t-2.json", "t.json", 20100)):
+            for events in self.events(name, [other, *others]).values():
+                self.assertEqual(sum(event["name"] == "shmem_long_p" for event in events), puts, name)
+
+    def test_a_later_session_that_is_killed_leaves_its_trace(self):
+        run = self.run_job("plain", "kill", SHOAL_TRACE="t.json")
+        self.assertEqual(run.returncode, 137, run.stderr)
+        self.assertTrue(any(e["args"].get("unfinished") for e in self.events("t-2.json", ["t.json"])[0]))
+
+    def test_of_several_launchers_that_see_all_pieces_that_of_node_0_joins_them(self):
+        address = "127.%d.%d.%d" % (random.randrange(1, 255), random.randrange(256), random.randrange(1, 255))
+        nodes = [self.start([SHOALRUN, "--nnodes", str(PES), "--node-rank", str(rank), "--rdzv", address, "--no-tls", "-n", "1", PROGRAM, "hang"],
+                            SHOAL_TRACE="t.json", SHOAL_FAKE_NODES=str(PES)) for rank in range(PES)]
+        try:
+            pes = [int(node.stdout.readline()) for node in nodes]
+            with open(f"/proc/{nodes[0].pid}/task/{nodes[0].pid}/children", encoding="ascii") as file:
+                launcher = int(file.read())  # that runs the job; the other one is its guard
+            os.kill(launcher, signal.SIGSTOP)
+            os.kill(pes[2], signal.SIGKILL)
+            self.assertEqual(self.finish(nodes[2]).returncode, 137)
+            # It has ended, and PE 0 has not: its trace is not to be touched.
+            self.assertEqual(sorted(os.listdir(self.folder)), [f"t.json.pe-{pe}" for pe in range(PES)])
+        finally:
+            os.kill(launcher, signal.SIGCONT)
+        for node in nodes[:2]:
+            self.assertNotEqual(self.finish(node).returncode, 0)
+        self.assertEqual(sorted(self.events()), list(range(PES)))
+
+    def test_where_calls_are_checked_too_the_check_is_a_part_of_the_call(self):
+        run = self.run_job("differ", SHOAL_TRACE="t.json", SHOAL_CHECK="1")
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, "do not call the same")
+        for pe, name in enumerate(("shmem_barrier_all", "shmem_long_sum_reduce", "shmem_long_sum_reduce")):
+            self.assertTrue(any(e["name"] == name and e["args"].get("unfinished") for e in self.events()[pe]), pe)
+
+    def test_what_a_call_is_made_of_is_no_call(self):
+        for nodes in ("", "3"):
+            with self.subTest(nodes=nodes):
+                run = self.run_job("locks", SHOAL_PROFILE="1", SHOAL_FAKE_NODES=nodes)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                for name in ("set", "clear"):
+                    self.assertRegex(run.stderr, rf"(?m)^  shmem_{name}_lock +10 ")
+                self.assertRegex(run.stderr, r"(?m)^  shmemx_sem_wait +1 +0 +(\S+ \S+) +\1 ")  # all of its time is waiting
+                run = self.run_job("large", SHOAL_PROFILE="1", SHOAL_FAKE_NODES=nodes)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertRegex(run.stderr, r"(?m)^  shmem_long_sum_reduce +6 +1\.57M ")
+                self.assertRegex(run.stderr, r"(?m)^  shmem_long_broadcast +3 +")
+                if nodes:  # the bytes that went from PE 0 to PE 2 are seen all the same
+                    self.assertRegex(run.stderr, r"(?m)^ +0 +\S+ +\d\S* +\d\S*$")
+
+    def test_what_a_call_is_made_of_is_not_traced(self):
+        run = self.run_job("locks", SHOAL_TRACE="t.json")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        events = self.events()
+        self.assertEqual(sum(event["name"] == "shmem_set_lock" for event in events[0]), 10)
+        self.assertEqual(sum(event["name"] == "shmemx_sem_wait" for event in events[1]), 1)
 
     def test_a_program_without_launcher_that_changes_its_folder_leaves_its_trace_where_it_began(self):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}

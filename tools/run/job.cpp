@@ -106,6 +106,16 @@ void Job::judge_output() {
   }
 }
 
+/// Whether it is for the launcher of node 0 to join the pieces: it sees all of them, for this one sees those of others.
+bool Job::sees_others(const std::string& trace) const {
+  if (settings_.node_rank == 0) return false;
+  for (int pe = 0; pe < total_; ++pe) {
+    const bool here = pe >= first_ && pe < first_ + settings_.npes;
+    if (!here && ::access(trace_piece(trace, pe).c_str(), F_OK) == 0) return true;
+  }
+  return false;
+}
+
 /// The pieces of a trace that PE 0 had no time to join.
 void Job::join_trace() {
   const char* file = process_environment("SHOAL_TRACE");
@@ -113,7 +123,11 @@ void Job::join_trace() {
     if (name == "SHOAL_TRACE") file = value.c_str();
   if (file == nullptr || *file == '\0') return;
   try {
-    merge_trace(file, total_);
+    bool found = true;
+    for (int session = 1; found; ++session) {
+      const std::string trace = session_file(file, session);
+      found = sees_others(trace) || merge_trace(trace, total_) > 0 || ::access(trace.c_str(), F_OK) == 0;
+    }
   } catch (const Error& error) {
     say(error.what());
     status_ = std::max(status_, 1);

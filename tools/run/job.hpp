@@ -92,6 +92,7 @@ class Job final {
   void finish_output();
   void judge_output();
   void join_trace();
+  bool sees_others(const std::string& trace) const;
   void tell(const std::string& text);
   void print(const std::string& line);
 
