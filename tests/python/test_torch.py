@@ -774,10 +774,15 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def on_one_machine():
+    """As --standalone, which takes one and the same port always."""
+    return ["--rdzv_backend", "c10d", "--rdzv_endpoint", f"localhost:{free_port()}", "--rdzv_id", "test"]
+
+
 @pytest.mark.skipif("SHOAL_TEST_NODES" in os.environ, reason="the launcher isn't shoalrun")
 def test_torchrun_starts_it(tmp_path):
     program = TRAINING.replace("BACKEND", "'shoal'").replace("KIND", "'ddp'")
-    status, out, err = ended(torchrun(tmp_path, program, "--standalone"))
+    status, out, err = ended(torchrun(tmp_path, program, *on_one_machine()))
     assert status == 0, err
     gloo = job(2, TRAINING.replace("BACKEND", "'gloo'").replace("KIND", "'ddp'"))
     assert [float(word) for word in out.split()] == pytest.approx([float(word) for word in gloo.out.split()], rel=1e-4, abs=1e-5)
@@ -795,7 +800,7 @@ def test_torchrun_starts_again_after_a_worker_died(tmp_path):
         os.write(1, f"sum {x.sum().item()}\\n".encode())
         dist.destroy_process_group()
         """
-    status, out, err = ended(torchrun(tmp_path, program, "--standalone", "--max_restarts", "1"))
+    status, out, err = ended(torchrun(tmp_path, program, *on_one_machine(), "--max_restarts", "1"))
     assert status == 0 and out.count("sum 2000.0") == 2, (out, err)
 
 
