@@ -14,7 +14,8 @@ namespace shoal::python {
 
 std::size_t Channels::payload_bytes(int n_pes) noexcept {
   // A fragment is whole cache lines, so that the header of the next one is aligned.
-  const std::size_t fragment = (std::size_t{1} << 20) / static_cast<std::size_t>(n_pes) / sizeof(Header) * sizeof(Header);
+  const std::size_t fragment =
+      (std::size_t{1} << 20) / static_cast<std::size_t>(n_pes) / sizeof(Header) * sizeof(Header);
   return std::clamp<std::size_t>(fragment, 4096, 128 * 1024) - sizeof(Header);
 }
 
@@ -24,7 +25,12 @@ std::size_t Channels::area_bytes(int n_pes) noexcept {
 }
 
 Channels::Channels(Pool& pool, int n_pes, int me)
-    : pool_(pool), n_pes_(n_pes), me_(me), payload_(payload_bytes(n_pes)), outgoing_(static_cast<std::size_t>(n_pes)), incoming_(static_cast<std::size_t>(n_pes)) {
+    : pool_(pool),
+      n_pes_(n_pes),
+      me_(me),
+      payload_(payload_bytes(n_pes)),
+      outgoing_(static_cast<std::size_t>(n_pes)),
+      incoming_(static_cast<std::size_t>(n_pes)) {
   for (int pe = 0; pe < n_pes; ++pe) {
     for (int i = 0; i < kFragments; ++i) fragment(pe, static_cast<std::uint64_t>(i))->sequence = 0;
     *credit(pe) = 0;
@@ -43,7 +49,8 @@ std::uint64_t* Channels::credit(int receiver) const noexcept {
 
 bool Channels::matches(const Transfer& receive, int pe, std::uint64_t group, std::int64_t tag) noexcept {
   if (receive.group != group || receive.tag != tag) return false;
-  return receive.pe == pe || (receive.pe < 0 && std::find(receive.members.begin(), receive.members.end(), pe) != receive.members.end());
+  return receive.pe == pe ||
+         (receive.pe < 0 && std::find(receive.members.begin(), receive.members.end(), pe) != receive.members.end());
 }
 
 std::shared_ptr<Transfer> Channels::start(Transfer transfer) {
@@ -88,8 +95,9 @@ bool Channels::take_unexpected(Transfer& receive, int pe) {
 void Channels::finish(Transfer& transfer, std::uint64_t total) {
   transfer.done = true;
   if (total != transfer.bytes)
-    transfer.error = "PE " + std::to_string(transfer.pe) + " sent " + std::to_string(total) + " bytes with tag " + std::to_string(transfer.tag) +
-                     ", but PE " + std::to_string(me_) + " receives " + std::to_string(transfer.bytes) + ": both must have the same shape and type";
+    transfer.error = "PE " + std::to_string(transfer.pe) + " sent " + std::to_string(total) + " bytes with tag " +
+                     std::to_string(transfer.tag) + ", but PE " + std::to_string(me_) + " receives " +
+                     std::to_string(transfer.bytes) + ": both must have the same shape and type";
 }
 
 bool Channels::progress_send(int pe, Outgoing& out) {
@@ -98,7 +106,8 @@ bool Channels::progress_send(int pe, Outgoing& out) {
     Transfer& transfer = *out.queue.front();
     if (out.sent - shmem_signal_fetch(credit(pe)) >= kFragments) return moved;
     const std::uint64_t bytes = std::min<std::uint64_t>(payload_, transfer.bytes - transfer.moved);
-    Header header{0, transfer.group, transfer.tag, transfer.bytes, transfer.moved, static_cast<std::uint32_t>(bytes), 0, {}};
+    Header header{0, transfer.group, transfer.tag, transfer.bytes, transfer.moved, static_cast<std::uint32_t>(bytes), 0,
+                  {}};
     Header* to = fragment(me_, out.sent);
     shmem_putmem(&to->group, &header.group, sizeof header - sizeof header.sequence, pe);
     if (bytes != 0) shmem_putmem(to + 1, transfer.data + transfer.moved, bytes, pe);
@@ -148,7 +157,8 @@ bool Channels::progress_receive(int pe, Incoming& in) {
     } else {
       Transfer& receive = *in.current;
       if (header->offset < receive.bytes)
-        copy_block(receive.data + header->offset, payload, std::min<std::uint64_t>(header->bytes, receive.bytes - header->offset));
+        copy_block(receive.data + header->offset, payload,
+                   std::min<std::uint64_t>(header->bytes, receive.bytes - header->offset));
       if (last) {
         finish(receive, header->total);
         in.current.reset();
@@ -216,7 +226,8 @@ void Channels::wait(Transfer& transfer, double timeout_seconds) {
   Backoff backoff(Runtime::instance().crowded(), deadline);
   while (!test(transfer))
     backoff.pause([&] {
-      return std::string(transfer.sends ? "send to" : "receive from") + (transfer.pe < 0 ? " any PE" : " PE " + std::to_string(transfer.pe)) + " with tag " +
+      return std::string(transfer.sends ? "send to" : "receive from") +
+             (transfer.pe < 0 ? " any PE" : " PE " + std::to_string(transfer.pe)) + " with tag " +
              std::to_string(transfer.tag) + " was not matched within " + std::to_string(timeout_seconds) + " s";
     });
   if (transfer.cut_off) throw std::runtime_error(transfer.error);

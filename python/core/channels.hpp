@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels: messages from one PE to another with a tag, matched as send and receive are in MPI. A ring of fragments for each
-// ordered pair lies in the receiver's part of the symmetric heap; the receiver tells the sender how many it has read.
+// Channels: messages from one PE to another with a tag, matched as send and receive are in MPI. A ring of fragments for
+// each ordered pair lies in the receiver's part of the symmetric heap; the receiver tells the sender how many it has
+// read.
 //
 // Nothing runs by itself: whoever waits for one of its operations moves all of them on. Thread safe.
 #pragma once
@@ -18,7 +19,8 @@ namespace shoal::python {
 
 struct Pool;
 
-/// One send or receive. Shared between its caller and the channels; `done` is read and written under the channels' lock.
+/// One send or receive. Shared between its caller and the channels; `done` is read and written under the channels'
+/// lock.
 struct Transfer {
   bool sends = false;
   int pe = -1;               ///< the other side; -1: a receive from any of `members`
@@ -28,8 +30,8 @@ struct Transfer {
   char* data = nullptr;
   std::uint64_t bytes = 0, moved = 0;
   bool done = false;
-  std::string error;         ///< why it failed, once done
-  bool cut_off = false;      ///< by finalize
+  std::string error;            ///< why it failed, once done
+  bool cut_off = false;         ///< by finalize
   std::vector<char> copy = {};  ///< of what an abandoned send still has to send
 };
 
@@ -80,9 +82,9 @@ class Channels final {
     std::deque<std::shared_ptr<Transfer>> queue;
   };
   struct Incoming {
-    std::uint64_t read = 0;                // fragments
-    std::shared_ptr<Transfer> current;     // whose message the next fragment continues
-    std::list<Unexpected> unexpected;      // the last one may still be arriving
+    std::uint64_t read = 0;             // fragments
+    std::shared_ptr<Transfer> current;  // whose message the next fragment continues
+    std::list<Unexpected> unexpected;   // the last one may still be arriving
     bool current_is_unexpected = false;
   };
 

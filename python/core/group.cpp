@@ -11,8 +11,9 @@
 namespace shoal::python {
 namespace {
 
-constexpr const char* kKindNames[] = {"nothing", "barrier", "an allocation", "free", "all_reduce", "reduce", "reduce_scatter",
-                                      "broadcast", "all_gather", "gather", "scatter", "all_to_all", "scan"};
+constexpr const char* kKindNames[] = {"nothing", "barrier",        "an allocation", "free",       "all_reduce",
+                                      "reduce",  "reduce_scatter", "broadcast",     "all_gather", "gather",
+                                      "scatter", "all_to_all",     "scan"};
 constexpr const char* kOpNames[] = {"and", "or", "xor", "max", "min", "sum", "prod"};
 
 std::string shape_of(const Description& d) {
@@ -32,7 +33,8 @@ std::string said_by(int pe, const Description& d) {
   std::string text = "PE " + std::to_string(pe) + " has " + kKindNames[static_cast<int>(d.kind)];
   if (d.kind == Kind::barrier) return text;
   text += " of " + shape_of(d);
-  if (d.kind == Kind::all_reduce || d.kind == Kind::reduce || d.kind == Kind::reduce_scatter) text += std::string(", ") + kOpNames[d.op];
+  if (d.kind == Kind::all_reduce || d.kind == Kind::reduce || d.kind == Kind::reduce_scatter)
+    text += std::string(", ") + kOpNames[d.op];
   if (d.root >= 0 && d.kind != Kind::free) text += ", root " + std::to_string(d.root);
   return text;
 }
@@ -51,8 +53,15 @@ void clear_slot(Pool& pool, int slot, int members) {
 }
 
 Group::Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::string name, std::uint64_t epoch)
-    : pool_(pool), pes_(std::move(pes)), slot_(-1), epoch_(epoch), name_(std::move(name)), window_(window_of(pool, size())) {
-  if (window_ == 0) throw std::runtime_error("a group of " + std::to_string(size()) + " is too large for this heap: make SHMEM_SYMMETRIC_SIZE larger");
+    : pool_(pool),
+      pes_(std::move(pes)),
+      slot_(-1),
+      epoch_(epoch),
+      name_(std::move(name)),
+      window_(window_of(pool, size())) {
+  if (window_ == 0)
+    throw std::runtime_error("a group of " + std::to_string(size()) +
+                             " is too large for this heap: make SHMEM_SYMMETRIC_SIZE larger");
   const int me = shmem_my_pe();
   for (int i = 0; i < size(); ++i)
     if (pe(i) == me) rank_ = i;
@@ -75,8 +84,10 @@ Group::~Group() {
 
 Group::Turn::Turn(Group& group) : guard_(group.mutex_), stay_(group.name_, group.epoch_) {
   if (group.broken_)
-    throw std::runtime_error(group.name_ + " can't be used any more: an earlier operation was given up while it waited, by a timeout or Ctrl-C, so "
-                             "its members are no longer in step; make a new one");
+    throw std::runtime_error(
+        group.name_ +
+        " can't be used any more: an earlier operation was given up while it waited, by a timeout or Ctrl-C, so "
+        "its members are no longer in step; make a new one");
 }
 
 std::byte* Group::next_payload(int member) const noexcept {
@@ -93,8 +104,10 @@ void Group::post(int member, const Description& description, const void* payload
   Description sent = description;
   sent.bytes = static_cast<std::uint32_t>(bytes);
   shmem_putmem(&message->description, &sent, sizeof sent, pe(member));
-  if (to != nullptr && payload != to) copy_block(to, payload, bytes);
-  else if (to == nullptr && bytes != 0) shmem_putmem(message->payload, payload, bytes, pe(member));
+  if (to != nullptr && payload != to)
+    copy_block(to, payload, bytes);
+  else if (to == nullptr && bytes != 0)
+    shmem_putmem(message->payload, payload, bytes, pe(member));
   shmem_fence();
   shmem_signal_set(&message->sequence, peer.posted, pe(member));
 }
@@ -107,8 +120,9 @@ const Group::Message& Group::take(int member) {
   try {
     while (shmem_uint64_test(&message->sequence, SHMEM_CMP_EQ, peer.taken) == 0)
       backoff.pause([&] {
-        return "PE " + std::to_string(pe(rank_)) + " waited " + std::to_string(timeout_ns_ / 1'000'000'000u) + " s for PE " +
-               std::to_string(pe(member)) + " in a collective of " + name_ + ": has it made the same call?";
+        return "PE " + std::to_string(pe(rank_)) + " waited " + std::to_string(timeout_ns_ / 1'000'000'000u) +
+               " s for PE " + std::to_string(pe(member)) + " in a collective of " + name_ +
+               ": has it made the same call?";
       });
   } catch (...) {
     broken_ = true;
@@ -128,7 +142,8 @@ std::int64_t Group::on_heap(const void* address) const noexcept {
   return static_cast<const char*>(address) - pool_.base;
 }
 
-Description Group::describe(Kind kind, const Operand& operand, int op, int root, const void* source, const void* dest) const {
+Description Group::describe(Kind kind, const Operand& operand, int op, int root, const void* source,
+                            const void* dest) const {
   Description d;
   d.kind = kind;
   d.type = static_cast<std::uint8_t>(operand.type);
@@ -143,15 +158,18 @@ Description Group::describe(Kind kind, const Operand& operand, int op, int root,
 }
 
 void Group::compare(const Description& mine, const Description& theirs, int member) const {
-  const bool same = mine.kind == theirs.kind && mine.type == theirs.type && mine.op == theirs.op && mine.root == theirs.root &&
-              mine.count == theirs.count && mine.dimensions == theirs.dimensions && std::memcmp(mine.shape, theirs.shape, sizeof mine.shape) == 0 &&
-              mine.sends == theirs.expects && mine.expects == theirs.sends;
+  const bool same = mine.kind == theirs.kind && mine.type == theirs.type && mine.op == theirs.op &&
+                    mine.root == theirs.root && mine.count == theirs.count && mine.dimensions == theirs.dimensions &&
+                    std::memcmp(mine.shape, theirs.shape, sizeof mine.shape) == 0 && mine.sends == theirs.expects &&
+                    mine.expects == theirs.sends;
   if (same) return;
   std::string text = said_by(pe(rank_), mine) + ", " + said_by(pe(member), theirs);
   if (mine.sends != theirs.expects || mine.expects != theirs.sends)
-    text += "; PE " + std::to_string(pe(rank_)) + " sends " + std::to_string(mine.sends) + " bytes and PE " + std::to_string(pe(member)) +
-            " expects " + std::to_string(theirs.expects) + ", the other way " + std::to_string(theirs.sends) + " and " + std::to_string(mine.expects);
-  throw std::invalid_argument("members of " + name_ + " disagree: " + text + ": all must make the same call with the same shape, type, operation and root");
+    text += "; PE " + std::to_string(pe(rank_)) + " sends " + std::to_string(mine.sends) + " bytes and PE " +
+            std::to_string(pe(member)) + " expects " + std::to_string(theirs.expects) + ", the other way " +
+            std::to_string(theirs.sends) + " and " + std::to_string(mine.expects);
+  throw std::invalid_argument("members of " + name_ + " disagree: " + text +
+                              ": all must make the same call with the same shape, type, operation and root");
 }
 
 std::vector<Description> Group::agree_on(const Description& mine) {
@@ -185,7 +203,9 @@ std::vector<std::vector<std::byte>> Group::share(const Description& mine, std::s
   Description first = mine;
   first.source = static_cast<std::int64_t>(bytes.size());
   std::vector<Description> said(static_cast<std::size_t>(size()), first);
-  const auto messages = [&](std::int64_t total) { return std::max<std::uint64_t>(1, (static_cast<std::uint64_t>(total) + window_ - 1) / window_); };
+  const auto messages = [&](std::int64_t total) {
+    return std::max<std::uint64_t>(1, (static_cast<std::uint64_t>(total) + window_ - 1) / window_);
+  };
   std::vector<std::uint64_t> rounds(static_cast<std::size_t>(size()), messages(first.source));
   int member;
   for (std::uint64_t round = 0, most = 1; round < most; ++round) {

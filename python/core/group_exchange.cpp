@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that only move data: each pair of members exchanges what it has for each other, a window at a time; what is
-// on the sender's heap is read there instead.
+// Collectives that only move data: each pair of members exchanges what it has for each other, a window at a time; what
+// is on the sender's heap is read there instead.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -13,7 +13,8 @@
 namespace shoal::python {
 namespace {
 
-constexpr std::uint64_t kReadInPlaceBytes = 16 * 1024;  // below, a message that carries the data is faster than a second one
+constexpr std::uint64_t kReadInPlaceBytes =
+    16 * 1024;  // below, a message that carries the data is faster than a second one
 
 /// Messages after the first: windows of payload, or the one that says that all was read in place.
 std::uint64_t further_messages(std::uint64_t bytes, bool in_place, std::size_t window) noexcept {
@@ -23,8 +24,9 @@ std::uint64_t further_messages(std::uint64_t bytes, bool in_place, std::size_t w
 
 }  // namespace
 
-void Group::exchange(Kind kind, const Operand& operand, int root, const std::vector<const void*>& to, const std::vector<std::uint64_t>& sends,
-                     const std::vector<void*>& from, const std::vector<std::uint64_t>& expects) {
+void Group::exchange(Kind kind, const Operand& operand, int root, const std::vector<const void*>& to,
+                     const std::vector<std::uint64_t>& sends, const std::vector<void*>& from,
+                     const std::vector<std::uint64_t>& expects) {
   const Turn turn(*this);
   struct Traffic {
     int member;
@@ -38,24 +40,32 @@ void Group::exchange(Kind kind, const Operand& operand, int root, const std::vec
   const auto index = [](int i) { return static_cast<std::size_t>(i); };
   int member;
   for (int step = 1; others(member, step); ++step) {
-    Traffic t{member, static_cast<const char*>(to[index(member)]), static_cast<char*>(from[index(member)]), sends[index(member)], expects[index(member)], 0,
+    Traffic t{member,
+              static_cast<const char*>(to[index(member)]),
+              static_cast<char*>(from[index(member)]),
+              sends[index(member)],
+              expects[index(member)],
+              0,
               describe(kind, operand, 0, root, nullptr, nullptr)};
     t.mine.sends = t.sends;
     t.mine.expects = t.expects;
     if (t.sends >= kReadInPlaceBytes && peers_[index(member)].mapped != nullptr) t.mine.source = on_heap(t.to);
     traffic.push_back(t);
   }
-  // A disagreement is told once all is done with the members that agree: they see nothing of it, and wait for their data.
+  // A disagreement is told once all is done with the members that agree: they see nothing of it, and wait for their
+  // data.
   std::string disagreement;
   const std::uint64_t own = sends[index(rank_)];
   if (own != expects[index(rank_)])
-    disagreement = "PE " + std::to_string(pe(rank_)) + " sends " + std::to_string(own) + " bytes to itself, but expects " + std::to_string(expects[index(rank_)]);
+    disagreement = "PE " + std::to_string(pe(rank_)) + " sends " + std::to_string(own) +
+                   " bytes to itself, but expects " + std::to_string(expects[index(rank_)]);
   else if (own != 0 && to[index(rank_)] != from[index(rank_)])
     copy_block(from[index(rank_)], to[index(rank_)], own, own >= kStreamBytes);
 
   const auto payload = [&](const Traffic& t, std::uint64_t message) {
     const std::uint64_t begin = message * window_;
-    return t.source_in_place() || begin >= t.sends ? std::uint64_t{0} : std::min<std::uint64_t>(window_, t.sends - begin);
+    return t.source_in_place() || begin >= t.sends ? std::uint64_t{0}
+                                                   : std::min<std::uint64_t>(window_, t.sends - begin);
   };
   for (Traffic& t : traffic) post(t.member, t.mine, t.to, payload(t, 0));
   for (Traffic& t : traffic) {
@@ -71,8 +81,10 @@ void Group::exchange(Kind kind, const Operand& operand, int root, const std::vec
       if (disagreement.empty()) disagreement = error.what();
       continue;
     }
-    if (t.theirs.source != 0) copy_block(t.from, there(t.member, t.theirs.source), t.expects, t.expects >= kStreamBytes);
-    t.further = std::max(further_messages(t.sends, t.source_in_place(), window_), further_messages(t.expects, t.theirs.source != 0, window_));
+    if (t.theirs.source != 0)
+      copy_block(t.from, there(t.member, t.theirs.source), t.expects, t.expects >= kStreamBytes);
+    t.further = std::max(further_messages(t.sends, t.source_in_place(), window_),
+                         further_messages(t.expects, t.theirs.source != 0, window_));
     rounds = std::max(rounds, t.further);
   }
   for (std::uint64_t round = 1; round <= rounds; ++round) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of a group. Small ones go whole to every member; large ones by shares: each member combines its own share of the
-// elements and hands it to all. What is on the heap is read and written in place, the rest passes through the inboxes in
-// pieces that stay in cache.
+// Reductions of a group. Small ones go whole to every member; large ones by shares: each member combines its own share
+// of the elements and hands it to all. What is on the heap is read and written in place, the rest passes through the
+// inboxes in pieces that stay in cache.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -13,8 +13,8 @@
 namespace shoal::python {
 namespace {
 
-constexpr std::size_t kFlatBytes = 32 * 1024;    // what all members together send of a small reduction
-constexpr std::size_t kPieceBytes = 16 * 1024;   // combined in one go: stays in the first-level cache
+constexpr std::size_t kFlatBytes = 32 * 1024;   // what all members together send of a small reduction
+constexpr std::size_t kPieceBytes = 16 * 1024;  // combined in one go: stays in the first-level cache
 
 /// Bools are bytes of 0 and 1: what adds or is greatest is "or", what multiplies or is least is "and".
 shmemx_op_t operation_on(Type type, int op) noexcept {
@@ -54,7 +54,8 @@ bool Group::has_operation(Type type, int op) noexcept {
 void Group::require_operation(const char* call, Type type, int op) const {
   static constexpr const char* kNames[] = {"and", "or", "xor", "max", "min", "sum", "prod"};
   if (op < 0 || op > SHMEMX_PROD) throw std::invalid_argument(std::string(call) + ": no such operation");
-  if (!has_operation(type, op)) throw std::invalid_argument(std::string(call) + ": " + kTypeInfo[type].name + " has no operation " + kNames[op]);
+  if (!has_operation(type, op))
+    throw std::invalid_argument(std::string(call) + ": " + kTypeInfo[type].name + " has no operation " + kNames[op]);
 }
 
 void Group::all_reduce(void* dest, const void* source, const Operand& operand, int op) {
@@ -84,12 +85,14 @@ bool Group::reduce_flat(void* dest, const void* source, const Operand& operand, 
     messages[static_cast<std::size_t>(member)] = &take(member);
     sources[static_cast<std::size_t>(member)] = messages[static_cast<std::size_t>(member)]->payload;
   }
-  for (int step = 1; others(member, step); ++step) compare(mine, messages[static_cast<std::size_t>(member)]->description, member);
+  for (int step = 1; others(member, step); ++step)
+    compare(mine, messages[static_cast<std::size_t>(member)]->description, member);
   combine(dest, sources, operand.count, operand.type, op);
   return true;
 }
 
-void Group::all_reduce_direct(void* dest, const void* source, std::uint64_t count, Type type, int op, const std::vector<Description>& all) {
+void Group::all_reduce_direct(void* dest, const void* source, std::uint64_t count, Type type, int op,
+                              const std::vector<Description>& all) {
   const std::size_t width = kTypeInfo[type].size;
   const Share share(count, width, size(), rank_);
   const bool streams = count * width >= kStreamBytes;
@@ -112,7 +115,8 @@ void Group::all_reduce_direct(void* dest, const void* source, std::uint64_t coun
 }
 
 /// Combines this member's share, a piece at a time, and hands each piece on while it is in the first-level cache.
-void Group::combine_and_post(char* dest, const std::vector<const void*>& sources, std::size_t count, Type type, int op, bool streams) {
+void Group::combine_and_post(char* dest, const std::vector<const void*>& sources, std::size_t count, Type type, int op,
+                             bool streams) {
   const std::size_t width = kTypeInfo[type].size;
   alignas(64) char result[kPieceBytes];
   std::vector<const void*> at(sources.size());
@@ -133,7 +137,8 @@ void Group::combine_and_post(char* dest, const std::vector<const void*>& sources
 
 void Group::all_reduce_staged(void* dest, const void* source, std::uint64_t count, Type type, int op) {
   const std::size_t width = kTypeInfo[type].size, line = std::max<std::size_t>(1, 64 / width);
-  const std::size_t most = std::max(line, window_ / width / line * line) * static_cast<std::size_t>(size());  // elements a round
+  const std::size_t most =
+      std::max(line, window_ / width / line * line) * static_cast<std::size_t>(size());  // elements a round
   const bool streams = count * width >= kStreamBytes;
   std::vector<const void*> sources(static_cast<std::size_t>(size()));
   int member;
@@ -163,7 +168,9 @@ void Group::reduce_scatter(void* dest, const std::vector<const void*>& blocks, c
   int member;
   for (std::size_t first = 0; first < operand.count; first += piece) {
     const std::size_t elements = std::min<std::size_t>(piece, operand.count - first);
-    const auto at = [&](int i) { return static_cast<const char*>(blocks[static_cast<std::size_t>(i)]) + first * width; };
+    const auto at = [&](int i) {
+      return static_cast<const char*>(blocks[static_cast<std::size_t>(i)]) + first * width;
+    };
     for (int step = 1; others(member, step); ++step) post(member, Description{}, at(member), elements * width);
     sources[static_cast<std::size_t>(rank_)] = at(rank_);
     for (int step = 1; others(member, step); ++step) sources[static_cast<std::size_t>(member)] = take(member).payload;
@@ -206,8 +213,10 @@ void Group::scan(void* dest, const void* source, const Operand& operand, bool ex
     std::vector<const void*> sources(static_cast<std::size_t>(size()), from);
     for (int step = 1; others(member, step); ++step) sources[static_cast<std::size_t>(member)] = take(member).payload;
     sources.resize(static_cast<std::size_t>(exclusive ? rank_ : rank_ + 1));
-    if (sources.empty()) std::memset(static_cast<char*>(dest) + first * width, 0, elements * width);
-    else combine(static_cast<char*>(dest) + first * width, sources, elements, operand.type, SHMEMX_SUM);
+    if (sources.empty())
+      std::memset(static_cast<char*>(dest) + first * width, 0, elements * width);
+    else
+      combine(static_cast<char*>(dest) + first * width, sources, elements, operand.type, SHMEMX_SUM);
   }
 }
 

@@ -18,9 +18,8 @@ namespace shoal::python {
 namespace {
 
 struct RemoteObject {
-  PyObject_HEAD
-  PyObject* array;    // a shoal.Array, or a view of one
-  PyObject* context;  // a shoal.Context, or None
+  PyObject_HEAD PyObject* array;  // a shoal.Array, or a view of one
+  PyObject* context;              // a shoal.Context, or None
   shmem_ctx_t handle;
   int pe;
 };
@@ -34,7 +33,8 @@ PyObject* fail(PyObject* type, const std::string& text) {
   return nullptr;
 }
 
-/// The default context when `context` is None; sets *n to the PEs that it numbers. @return false for an error: the context ended
+/// The default context when `context` is None; sets *n to the PEs that it numbers. @return false for an error: the
+/// context ended
 bool context_of(PyObject* context, shmem_ctx_t* handle, int* n) {
   *handle = SHMEM_CTX_DEFAULT;
   *n = Runtime::instance().n_pes();
@@ -48,7 +48,8 @@ bool context_of(PyObject* context, shmem_ctx_t* handle, int* n) {
   const std::uint64_t begun = PyLong_AsUnsignedLongLong(epoch.ptr());
   if (PyErr_Occurred() != nullptr) return false;
   if (*handle == SHMEM_CTX_INVALID) return fail(PyExc_RuntimeError, "the context was destroyed"), false;
-  if (begun != Runtime::instance().epoch()) return fail(PyExc_RuntimeError, "the context is of a job that shoal.finalize() ended"), false;
+  if (begun != Runtime::instance().epoch())
+    return fail(PyExc_RuntimeError, "the context is of a job that shoal.finalize() ended"), false;
   return true;
 }
 
@@ -68,15 +69,21 @@ PyObject* remote_new(PyTypeObject* type, PyObject* arguments, PyObject* names) {
   PyObject *array = nullptr, *context = Py_None;
   int pe = 0, n = 0;
   shmem_ctx_t handle;
-  if (PyArg_ParseTupleAndKeywords(arguments, names, "Oi|O", const_cast<char**>(kNames), &array, &pe, &context) == 0) return nullptr;
+  if (PyArg_ParseTupleAndKeywords(arguments, names, "Oi|O", const_cast<char**>(kNames), &array, &pe, &context) == 0)
+    return nullptr;
   const Runtime& runtime = Runtime::instance();
-  if (!runtime.running()) return fail(PyExc_RuntimeError, runtime.epoch() == 0 ? "on: called before shoal.init()" : "on: called after shoal.finalize()");
+  if (!runtime.running())
+    return fail(PyExc_RuntimeError,
+                runtime.epoch() == 0 ? "on: called before shoal.init()" : "on: called after shoal.finalize()");
   if (!py::isinstance<py::array>(array)) return fail(PyExc_TypeError, "on: needs a NumPy array on the symmetric heap");
   if (!context_of(context, &handle, &n)) return nullptr;
   if (pe < 0 || pe >= n)
-    return fail(PyExc_IndexError, "on: PE " + std::to_string(pe) + " is out of range: there are PEs 0 to " + std::to_string(n - 1));
-  if (!is_empty(array) && !runtime.holds(py::detail::array_proxy(array)->data))  // what has no elements may point behind its memory
-    return fail(PyExc_ValueError, "on: the array is not on the symmetric heap: make it by shoal.zeros and its like, or it was freed");
+    return fail(PyExc_IndexError,
+                "on: PE " + std::to_string(pe) + " is out of range: there are PEs 0 to " + std::to_string(n - 1));
+  if (!is_empty(array) &&
+      !runtime.holds(py::detail::array_proxy(array)->data))  // what has no elements may point behind its memory
+    return fail(PyExc_ValueError,
+                "on: the array is not on the symmetric heap: make it by shoal.zeros and its like, or it was freed");
   auto* self = reinterpret_cast<RemoteObject*>(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
   Py_INCREF(array);
@@ -126,7 +133,8 @@ int element_of(const RemoteObject* self, PyObject* key, char** address) {
 
 bool alive(const char* address) {
   if (Runtime::instance().holds(address)) return true;
-  fail(PyExc_RuntimeError, Runtime::instance().running() ? "the array was freed" : "the array is of a job that shoal.finalize() ended");
+  fail(PyExc_RuntimeError,
+       Runtime::instance().running() ? "the array was freed" : "the array is of a job that shoal.finalize() ended");
   return false;
 }
 
@@ -139,9 +147,12 @@ Type type_of(const py::detail::PyArray_Proxy* array) {
 int encode(PyObject* value, Type type, std::uint64_t* bits) {
   if (type == kFloat64 || type == kFloat32) {
     double number;
-    if (PyFloat_CheckExact(value)) number = PyFloat_AS_DOUBLE(value);
-    else if (PyLong_CheckExact(value)) number = PyLong_AsDouble(value);
-    else return 0;
+    if (PyFloat_CheckExact(value))
+      number = PyFloat_AS_DOUBLE(value);
+    else if (PyLong_CheckExact(value))
+      number = PyLong_AsDouble(value);
+    else
+      return 0;
     if (number == -1.0 && PyErr_Occurred() != nullptr) return -1;
     if (type == kFloat64) {
       std::memcpy(bits, &number, 8);
@@ -190,9 +201,18 @@ PyObject* decode(std::uint64_t bits, Type type) {
 
 void put_element(const RemoteObject* self, char* address, std::size_t width, std::uint64_t bits) {
   switch (width) {
-    case 1: shmem_ctx_uint8_p(self->handle, reinterpret_cast<std::uint8_t*>(address), static_cast<std::uint8_t>(bits), self->pe); break;
-    case 2: shmem_ctx_uint16_p(self->handle, reinterpret_cast<std::uint16_t*>(address), static_cast<std::uint16_t>(bits), self->pe); break;
-    case 4: shmem_ctx_uint32_p(self->handle, reinterpret_cast<std::uint32_t*>(address), static_cast<std::uint32_t>(bits), self->pe); break;
+    case 1:
+      shmem_ctx_uint8_p(self->handle, reinterpret_cast<std::uint8_t*>(address), static_cast<std::uint8_t>(bits),
+                        self->pe);
+      break;
+    case 2:
+      shmem_ctx_uint16_p(self->handle, reinterpret_cast<std::uint16_t*>(address), static_cast<std::uint16_t>(bits),
+                         self->pe);
+      break;
+    case 4:
+      shmem_ctx_uint32_p(self->handle, reinterpret_cast<std::uint32_t*>(address), static_cast<std::uint32_t>(bits),
+                         self->pe);
+      break;
     default: shmem_ctx_uint64_p(self->handle, reinterpret_cast<std::uint64_t*>(address), bits, self->pe); break;
   }
 }
@@ -206,7 +226,8 @@ std::uint64_t get_element(const RemoteObject* self, const char* address, std::si
   }
 }
 
-/// Axis and address where a piece begins that is whole from there on: x[...], x[:], and x[i] of an array of several axes.
+/// Axis and address where a piece begins that is whole from there on: x[...], x[:], and x[i] of an array of several
+/// axes.
 struct WholePiece {
   char* address;
   int first_axis;
@@ -225,7 +246,9 @@ int whole_piece_of(const py::detail::PyArray_Proxy* array, PyObject* key, WholeP
   return add_index(array, 0, key, &piece->address);
 }
 
-bool is_contiguous(const py::detail::PyArray_Proxy* array) { return (array->flags & py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_) != 0; }
+bool is_contiguous(const py::detail::PyArray_Proxy* array) {
+  return (array->flags & py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_) != 0;
+}
 
 std::size_t bytes_of(const py::detail::PyArray_Proxy* array) {
   std::size_t bytes = kTypeInfo[type_of(array)].size;
@@ -233,27 +256,32 @@ std::size_t bytes_of(const py::detail::PyArray_Proxy* array) {
   return bytes;
 }
 
-/// Copies between `here` and the piece of `there` on the PE where both are contiguous, of one shape, and of one type that NumPy
-/// has itself: the most frequent transfers, at the library's own cost. @return 1 if it did, 0 if not, -1 for an error
-int copy_whole(Direction direction, const py::detail::PyArray_Proxy* there, WholePiece piece, PyObject* here_object, Remote remote, bool waits) {
+/// Copies between `here` and the piece of `there` on the PE where both are contiguous, of one shape, and of one type
+/// that NumPy has itself: the most frequent transfers, at the library's own cost. @return 1 if it did, 0 if not, -1 for
+/// an error
+int copy_whole(Direction direction, const py::detail::PyArray_Proxy* there, WholePiece piece, PyObject* here_object,
+               Remote remote, bool waits) {
   if (!py::isinstance<py::array>(here_object)) return 0;
   const auto* here = py::detail::array_proxy(here_object);
   const Type type = type_of(there);
-  if (type == kBytes || type_of(here) != type || here->nd != there->nd - piece.first_axis || !is_contiguous(there) || !is_contiguous(here) ||
+  if (type == kBytes || type_of(here) != type || here->nd != there->nd - piece.first_axis || !is_contiguous(there) ||
+      !is_contiguous(here) ||
       !std::equal(here->dimensions, here->dimensions + here->nd, there->dimensions + piece.first_axis))
     return 0;
   if (direction == Direction::get && (here->flags & py::detail::npy_api::NPY_ARRAY_WRITEABLE_) == 0) return 0;
   const std::size_t bytes = bytes_of(here);
   if (bytes == 0) return 0;
   if (!alive(piece.address)) return -1;
-  unlocked_unless_brief(bytes, remote, [&] { transfer_block(direction, piece.address, here->data, bytes, remote, waits); });
+  unlocked_unless_brief(bytes, remote,
+                        [&] { transfer_block(direction, piece.address, here->data, bytes, remote, waits); });
   return 1;
 }
 
 /// What is neither a single number nor a whole piece: shoal._remote.
 PyObject* general(const char* name, PyObject* object, PyObject* key, PyObject* value) {
   const py::object module = py::reinterpret_steal<py::object>(PyImport_ImportModule("shoal._remote"));
-  return module ? PyObject_CallMethod(module.ptr(), name, value == nullptr ? "OO" : "OOO", object, key, value) : nullptr;
+  return module ? PyObject_CallMethod(module.ptr(), name, value == nullptr ? "OO" : "OOO", object, key, value)
+                : nullptr;
 }
 
 PyObject* remote_getitem(PyObject* object, PyObject* key) {
@@ -310,20 +338,19 @@ int remote_setitem(PyObject* object, PyObject* key, PyObject* value) {
 
 Py_ssize_t remote_length(PyObject* object) { return PyObject_Size(self_of(object)->array); }
 
-PyMemberDef kMembers[] = {
-    {"array", T_OBJECT_EX, offsetof(RemoteObject, array), READONLY, "this PE's own copy"},
-    {"context", T_OBJECT_EX, offsetof(RemoteObject, context), READONLY, "the shoal.Context, or None for the default one"},
-    {"pe", T_INT, offsetof(RemoteObject, pe), READONLY, "the PE, counted in the context's team"},
-    {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef kMembers[] = {{"array", T_OBJECT_EX, offsetof(RemoteObject, array), READONLY, "this PE's own copy"},
+                          {"context", T_OBJECT_EX, offsetof(RemoteObject, context), READONLY,
+                           "the shoal.Context, or None for the default one"},
+                          {"pe", T_INT, offsetof(RemoteObject, pe), READONLY, "the PE, counted in the context's team"},
+                          {nullptr, 0, 0, 0, nullptr}};
 
-PyType_Slot kSlots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(remote_new)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(remote_dealloc)},
-    {Py_mp_subscript, reinterpret_cast<void*>(remote_getitem)},
-    {Py_mp_ass_subscript, reinterpret_cast<void*>(remote_setitem)},
-    {Py_mp_length, reinterpret_cast<void*>(remote_length)},
-    {Py_tp_members, kMembers},
-    {0, nullptr}};
+PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(remote_new)},
+                        {Py_tp_dealloc, reinterpret_cast<void*>(remote_dealloc)},
+                        {Py_mp_subscript, reinterpret_cast<void*>(remote_getitem)},
+                        {Py_mp_ass_subscript, reinterpret_cast<void*>(remote_setitem)},
+                        {Py_mp_length, reinterpret_cast<void*>(remote_length)},
+                        {Py_tp_members, kMembers},
+                        {0, nullptr}};
 PyType_Spec kSpec = {"shoal._core.Remote", sizeof(RemoteObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, kSlots};
 
 }  // namespace
@@ -335,7 +362,8 @@ bool copy_array(bool put, py::handle there, py::handle here, int pe, py::handle 
   if (!Runtime::instance().running() || pe < 0 || pe >= n || !py::isinstance<py::array>(there)) return false;
   const auto* array = py::detail::array_proxy(there.ptr());
   if (!Runtime::instance().holds(array->data)) return false;
-  const int copied = copy_whole(put ? Direction::put : Direction::get, array, {array->data, 0}, here.ptr(), remote, waits);
+  const int copied =
+      copy_whole(put ? Direction::put : Direction::get, array, {array->data, 0}, here.ptr(), remote, waits);
   if (copied < 0) throw py::error_already_set();
   return copied == 1;
 }

@@ -6,8 +6,8 @@
 
 namespace shoal::python {
 
-/// Copies between `here` and PE `pe`'s copy of `there` where nothing is to be converted or checked further: two contiguous NumPy
-/// arrays of one shape and type. @return false, with nothing done, where shoal._remote has to look
+/// Copies between `here` and PE `pe`'s copy of `there` where nothing is to be converted or checked further: two
+/// contiguous NumPy arrays of one shape and type. @return false, with nothing done, where shoal._remote has to look
 bool copy_array(bool put, pybind11::handle there, pybind11::handle here, int pe, pybind11::handle context, bool waits);
 
 /// The type, ready to be put into the module.

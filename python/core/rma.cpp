@@ -25,12 +25,15 @@ Piece simplified(const Piece& piece) {
 }
 
 /// Single elements `stride` elements apart there. @return false where the library has no such width
-bool elements(Direction direction, char* there, std::size_t stride, char* here, std::size_t count, std::size_t width, Remote remote) {
+bool elements(Direction direction, char* there, std::size_t stride, char* here, std::size_t count, std::size_t width,
+              Remote remote) {
   const auto dst = static_cast<std::ptrdiff_t>(stride);
-#define SHOAL_WIDTH(BITS)                                                                                  \
-  case BITS / 8:                                                                                           \
-    if (direction == Direction::put) shmem_ctx_iput##BITS(remote.context, there, here, dst, 1, count, remote.pe); \
-    else shmem_ctx_iget##BITS(remote.context, here, there, 1, dst, count, remote.pe);                      \
+#define SHOAL_WIDTH(BITS)                                                          \
+  case BITS / 8:                                                                   \
+    if (direction == Direction::put)                                               \
+      shmem_ctx_iput##BITS(remote.context, there, here, dst, 1, count, remote.pe); \
+    else                                                                           \
+      shmem_ctx_iget##BITS(remote.context, here, there, 1, dst, count, remote.pe); \
     return true;
   switch (width) {
     SHMEM_FOR_SIZES(SHOAL_WIDTH)
@@ -39,7 +42,8 @@ bool elements(Direction direction, char* there, std::size_t stride, char* here, 
 #undef SHOAL_WIDTH
 }
 
-void rows(Direction direction, const Piece& piece, std::size_t dimension, char* there, char*& here, std::size_t row, Remote remote, bool waits) {
+void rows(Direction direction, const Piece& piece, std::size_t dimension, char* there, char*& here, std::size_t row,
+          Remote remote, bool waits) {
   if (dimension == piece.shape.size()) {
     transfer_block(direction, there, here, row, remote, waits);
     here += row;
@@ -58,11 +62,15 @@ void rows(Direction direction, const Piece& piece, std::size_t dimension, char* 
 
 void transfer_block(Direction direction, char* there, char* here, std::size_t bytes, Remote remote, bool waits) {
   if (direction == Direction::put) {
-    if (waits) shmem_ctx_putmem(remote.context, there, here, bytes, remote.pe);
-    else shmem_ctx_putmem_nbi(remote.context, there, here, bytes, remote.pe);
+    if (waits)
+      shmem_ctx_putmem(remote.context, there, here, bytes, remote.pe);
+    else
+      shmem_ctx_putmem_nbi(remote.context, there, here, bytes, remote.pe);
   } else {
-    if (waits) shmem_ctx_getmem(remote.context, here, there, bytes, remote.pe);
-    else shmem_ctx_getmem_nbi(remote.context, here, there, bytes, remote.pe);
+    if (waits)
+      shmem_ctx_getmem(remote.context, here, there, bytes, remote.pe);
+    else
+      shmem_ctx_getmem_nbi(remote.context, here, there, bytes, remote.pe);
   }
 }
 
@@ -78,7 +86,8 @@ void transfer(Direction direction, const Piece& piece, char* local, Remote remot
   rows(direction, simple, 0, simple.address, local, row, remote, waits);
 }
 
-void transfer_blocks(Direction direction, char* base, const std::int64_t* offsets, std::size_t count, std::size_t bytes, char* local, Remote remote) {
+void transfer_blocks(Direction direction, char* base, const std::int64_t* offsets, std::size_t count, std::size_t bytes,
+                     char* local, Remote remote) {
   constexpr std::size_t kBatch = 512;
   shmemx_block_t blocks[kBatch];
   for (std::size_t first = 0; first < count; first += kBatch) {
@@ -88,8 +97,10 @@ void transfer_blocks(Direction direction, char* base, const std::int64_t* offset
       char* here = local + (first + i) * bytes;
       blocks[i] = direction == Direction::put ? shmemx_block_t{there, here, bytes} : shmemx_block_t{here, there, bytes};
     }
-    if (direction == Direction::put) shmemx_ctx_putmem_batch(remote.context, blocks, size, remote.pe);
-    else shmemx_ctx_getmem_batch(remote.context, blocks, size, remote.pe);
+    if (direction == Direction::put)
+      shmemx_ctx_putmem_batch(remote.context, blocks, size, remote.pe);
+    else
+      shmemx_ctx_getmem_batch(remote.context, blocks, size, remote.pe);
   }
 }
 
@@ -163,11 +174,14 @@ Word atomic(Atomic operation, void* address, Type type, Remote r, Word value, Wo
   const auto unsigned_word = [](std::uint64_t word) { return Word{word}; };
   switch (type) {
     case kInt32:
-      return integer(operation, static_cast<std::int32_t*>(address), r, static_cast<std::int32_t>(value.i64), static_cast<std::int32_t>(compare.i64), of_signed);
+      return integer(operation, static_cast<std::int32_t*>(address), r, static_cast<std::int32_t>(value.i64),
+                     static_cast<std::int32_t>(compare.i64), of_signed);
     case kInt64: return integer(operation, static_cast<std::int64_t*>(address), r, value.i64, compare.i64, of_signed);
     case kUint32:
-      return integer(operation, static_cast<std::uint32_t*>(address), r, static_cast<std::uint32_t>(value.u64), static_cast<std::uint32_t>(compare.u64), unsigned_word);
-    case kUint64: return integer(operation, static_cast<std::uint64_t*>(address), r, value.u64, compare.u64, unsigned_word);
+      return integer(operation, static_cast<std::uint32_t*>(address), r, static_cast<std::uint32_t>(value.u64),
+                     static_cast<std::uint32_t>(compare.u64), unsigned_word);
+    case kUint64:
+      return integer(operation, static_cast<std::uint64_t*>(address), r, value.u64, compare.u64, unsigned_word);
     case kFloat32: return atomic_float(operation, static_cast<float*>(address), r, value.f32);
     default: return atomic_double(operation, static_cast<double*>(address), r, value.f64);
   }

@@ -14,7 +14,7 @@
 namespace shoal::python {
 
 struct Remote {
-  int pe;           ///< counted in the context's team
+  int pe;  ///< counted in the context's team
   shmem_ctx_t context;
 };
 
@@ -30,7 +30,8 @@ enum class Direction { put, get };
 
 inline constexpr std::size_t kBriefBytes = 16 * 1024;  // a copy of so much isn't worth unlocking the interpreter
 
-/// Runs `f`, which transfers `bytes`, without the interpreter's lock unless it is over at once. Over a transport it may wait.
+/// Runs `f`, which transfers `bytes`, without the interpreter's lock unless it is over at once. Over a transport it may
+/// wait.
 template <class F>
 void unlocked_unless_brief(std::size_t bytes, Remote remote, F&& f) {
   if (bytes <= kBriefBytes && remote.context == SHMEM_CTX_DEFAULT && Runtime::instance().mapped(remote.pe)) return f();
@@ -43,7 +44,8 @@ void transfer_block(Direction direction, char* there, char* here, std::size_t by
 /// Copies between the piece there and contiguous memory here; `waits` = false: complete only after quiet.
 void transfer(Direction direction, const Piece& piece, char* local, Remote remote, bool waits);
 /// `count` blocks of `bytes` at `base + offsets[i]` there, one after another here.
-void transfer_blocks(Direction direction, char* base, const std::int64_t* offsets, std::size_t count, std::size_t bytes, char* local, Remote remote);
+void transfer_blocks(Direction direction, char* base, const std::int64_t* offsets, std::size_t count, std::size_t bytes,
+                     char* local, Remote remote);
 
 enum class Atomic { fetch, set, swap, add, fetch_add, compare_swap, and_, fetch_and, or_, fetch_or, xor_, fetch_xor };
 

@@ -32,12 +32,15 @@ std::vector<Kept> keep(const std::vector<Live>& live) {
     if (one.owner == nullptr || one.bytes == 0) continue;
     const std::uintptr_t page = page_bytes();
     const std::uintptr_t begin = one.base / page * page, end = (one.base + one.bytes + page - 1) / page * page;
-    if (!ranges.empty() && begin <= ranges.back().second) ranges.back().second = std::max(ranges.back().second, end);
-    else ranges.emplace_back(begin, end);
+    if (!ranges.empty() && begin <= ranges.back().second)
+      ranges.back().second = std::max(ranges.back().second, end);
+    else
+      ranges.emplace_back(begin, end);
   }
   std::vector<Kept> kept;
   for (const auto& [begin, end] : ranges)
-    kept.push_back({begin, std::vector<char>(reinterpret_cast<const char*>(begin), reinterpret_cast<const char*>(end))});
+    kept.push_back(
+        {begin, std::vector<char>(reinterpret_cast<const char*>(begin), reinterpret_cast<const char*>(end))});
   return kept;
 }
 
@@ -45,8 +48,12 @@ std::vector<Kept> keep(const std::vector<Live>& live) {
 void put_back(const std::vector<Kept>& kept) {
   for (const Kept& one : kept) {
     void* at = reinterpret_cast<void*>(one.base);
-    void* got = ::mmap(at, one.contents.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != at) throw std::runtime_error("finalize: the addresses of arrays that are still in use were taken by another thread's memory: free arrays, or drop them, before finalize");
+    void* got = ::mmap(at, one.contents.size(), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != at)
+      throw std::runtime_error(
+          "finalize: the addresses of arrays that are still in use were taken by another thread's memory: free arrays, "
+          "or drop them, before finalize");
     std::memcpy(at, one.contents.data(), one.contents.size());
   }
 }
@@ -56,7 +63,8 @@ thread_local int inside_here = 0;  // of Runtime::inside_: a signal's handler ma
 }  // namespace
 
 void leave_if_ended(std::uint64_t epoch) {
-  if (Runtime::instance().epoch() != epoch) throw std::runtime_error("shoal.finalize() ended the job while a call waited for other PEs");
+  if (Runtime::instance().epoch() != epoch)
+    throw std::runtime_error("shoal.finalize() ended the job while a call waited for other PEs");
 }
 
 int Pool::take() noexcept {
@@ -79,7 +87,8 @@ void Runtime::init(int thread_level) {
     return;
   }
   int provided = 0;
-  if (shmem_init_thread(thread_level, &provided) != 0) throw std::runtime_error("init: the library could not start; the line on stderr says why");
+  if (shmem_init_thread(thread_level, &provided) != 0)
+    throw std::runtime_error("init: the library could not start; the line on stderr says why");
   me_ = shmem_my_pe();
   n_pes_ = shmem_n_pes();
   try {
@@ -130,7 +139,8 @@ void Runtime::make_pool() {
   pool_.slot_bytes = std::clamp<std::size_t>(heap / 8 / Pool::kSlots / 4096 * 4096, 16384, Pool::kMostSlotBytes);
   pool_.base = static_cast<char*>(shmem_align(4096, pool_.channel_bytes + Pool::kSlots * pool_.slot_bytes));
   if (pool_.base == nullptr)
-    throw std::runtime_error("init: a heap of " + std::to_string(heap) + " bytes has no room for the work area: set SHMEM_SYMMETRIC_SIZE to 64m or more");
+    throw std::runtime_error("init: a heap of " + std::to_string(heap) +
+                             " bytes has no room for the work area: set SHMEM_SYMMETRIC_SIZE to 64m or more");
   mapped_.assign(static_cast<std::size_t>(n_pes_), false);
   long neighbours = 0;
   for (int pe = 0; pe < n_pes_; ++pe) {
@@ -159,7 +169,8 @@ void Runtime::finalize() {
 }
 
 void Runtime::enter(const std::string& who, std::uint64_t epoch) {
-  inside_.fetch_add(1, std::memory_order_seq_cst);  // before the look at the epoch: finalize sees this, or this sees the end
+  inside_.fetch_add(
+      1, std::memory_order_seq_cst);  // before the look at the epoch: finalize sees this, or this sees the end
   ++inside_here;
   if (epoch_.load(std::memory_order_seq_cst) == epoch && epoch % 2 == 1) return;
   leave();
@@ -173,18 +184,22 @@ void Runtime::leave() noexcept {
 
 void Runtime::require(const char* call) const {
   if (running()) return;
-  throw std::runtime_error(std::string(call) + (epoch() == 0 ? ": called before shoal.init()" : ": called after shoal.finalize()") + ": call shoal.init() first");
+  throw std::runtime_error(std::string(call) +
+                           (epoch() == 0 ? ": called before shoal.init()" : ": called after shoal.finalize()") +
+                           ": call shoal.init() first");
 }
 
 void Runtime::check_pe(const char* call, int pe, int n) {
   if (pe < 0 || pe >= n)
-    throw std::out_of_range(std::string(call) + ": PE " + std::to_string(pe) + " is out of range: there are PEs 0 to " + std::to_string(n - 1));
+    throw std::out_of_range(std::string(call) + ": PE " + std::to_string(pe) + " is out of range: there are PEs 0 to " +
+                            std::to_string(n - 1));
 }
 
 bool Runtime::holds(const void* address) const noexcept {
   const std::lock_guard guard(mutex_);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  auto after = std::upper_bound(live_.begin(), live_.end(), at, [](std::uintptr_t a, const Live& live) { return a < live.base; });
+  auto after = std::upper_bound(live_.begin(), live_.end(), at,
+                                [](std::uintptr_t a, const Live& live) { return a < live.base; });
   if (after == live_.begin()) return false;
   --after;
   return at - after->base < after->bytes;
@@ -217,7 +232,9 @@ Block* Runtime::remember(void* data, std::size_t bytes) {
   ids_[static_cast<std::size_t>(id)] = true;
   auto* block = new Block(data, bytes, id, epoch());
   const Live live{reinterpret_cast<std::uintptr_t>(data), std::max<std::size_t>(bytes, 1), id, block};
-  live_.insert(std::upper_bound(live_.begin(), live_.end(), live, [](const Live& a, const Live& b) { return a.base < b.base; }), live);
+  live_.insert(
+      std::upper_bound(live_.begin(), live_.end(), live, [](const Live& a, const Live& b) { return a.base < b.base; }),
+      live);
   return block;
 }
 
@@ -226,7 +243,8 @@ std::vector<std::uint64_t> Runtime::dropped_here() const {
   std::vector<std::uint64_t> dropped(kIds / 64);
   const std::lock_guard guard(mutex_);
   for (const Live& one : live_)
-    if (one.owner == nullptr && static_cast<std::size_t>(one.id) < kIds) dropped[static_cast<std::size_t>(one.id) / 64] |= std::uint64_t{1} << one.id % 64;
+    if (one.owner == nullptr && static_cast<std::size_t>(one.id) < kIds)
+      dropped[static_cast<std::size_t>(one.id) / 64] |= std::uint64_t{1} << one.id % 64;
   return dropped;
 }
 
@@ -250,7 +268,8 @@ void Runtime::erase(int id) noexcept {
 }
 
 void Runtime::free(Block& block) {
-  if (block.epoch() != epoch() || !holds(block.data())) throw std::runtime_error("free: the array is not on the heap: freed already, or of an earlier init");
+  if (block.epoch() != epoch() || !holds(block.data()))
+    throw std::runtime_error("free: the array is not on the heap: freed already, or of an earlier init");
   Description mine;
   mine.kind = Kind::free;
   mine.root = block.id();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's state as this process sees it: whether it runs, what lives on the symmetric heap, and the memory that groups
-// and point-to-point messages work in. Thread safe; whoever calls what is collective doesn't hold the interpreter's lock.
+// The library's state as this process sees it: whether it runs, what lives on the symmetric heap, and the memory that
+// groups and point-to-point messages work in. Thread safe; whoever calls what is collective doesn't hold the
+// interpreter's lock.
 #pragma once
 #include <shmem.h>
 
@@ -20,12 +21,12 @@ class Channels;
 
 /// Where, in the symmetric heap, groups and channels have their inboxes. The same layout on all PEs.
 struct Pool {
-  static constexpr int kSlots = 64;           ///< groups that a PE can be in at a time
+  static constexpr int kSlots = 64;  ///< groups that a PE can be in at a time
   static constexpr std::size_t kMostSlotBytes = std::size_t{2} << 20;
 
-  char* base = nullptr;          ///< also the anchor that other heap addresses are told relative to
+  char* base = nullptr;  ///< also the anchor that other heap addresses are told relative to
   std::size_t slot_bytes = 0;
-  std::size_t channel_bytes = 0; ///< before the slots
+  std::size_t channel_bytes = 0;         ///< before the slots
   std::atomic<std::uint64_t> taken = 0;  ///< bit i: slot i is in use here; orders nothing else
 
   char* slot(int i) const noexcept { return base + channel_bytes + static_cast<std::size_t>(i) * slot_bytes; }
@@ -63,7 +64,8 @@ class Runtime final {
   /// The same; null between finalize and init.
   std::shared_ptr<Channels> channels() const noexcept;
 
-  /// What waits for other PEs on the heap does so between these: finalize ends the wait, and goes on when all have left.
+  /// What waits for other PEs on the heap does so between these: finalize ends the wait, and goes on when all have
+  /// left.
   /// @throws std::runtime_error where the job of this epoch has ended
   void enter(const std::string& who, std::uint64_t epoch);
   void leave() noexcept;
@@ -79,8 +81,8 @@ class Runtime final {
 
   /// Whether an allocation holds `address`.
   bool holds(const void* address) const noexcept;
-  /// Collective: equal arguments on all PEs, or a std::invalid_argument that names who differs; memory that all PEs have
-  /// dropped is given back first. @throws std::bad_alloc on all PEs alike
+  /// Collective: equal arguments on all PEs, or a std::invalid_argument that names who differs; memory that all PEs
+  /// have dropped is given back first. @throws std::bad_alloc on all PEs alike
   Block* allocate(std::size_t bytes, std::size_t alignment, int type, const std::vector<std::int64_t>& shape);
   /// Collective. @throws std::invalid_argument when PEs free different arrays
   void free(Block& block);
@@ -95,18 +97,18 @@ class Runtime final {
   void erase(int id) noexcept;
   Block* remember(void* data, std::size_t bytes);
 
-  std::mutex life_;                   // held by init and finalize
-  std::atomic<int> inside_ = 0;       // between enter() and leave()
+  std::mutex life_;              // held by init and finalize
+  std::atomic<int> inside_ = 0;  // between enter() and leave()
   std::atomic<std::uint64_t> epoch_ = 0;
   int me_ = -1, n_pes_ = 0, inits_ = 0;
   bool crowded_ = false;
   std::vector<bool> mapped_;
   Pool pool_;
-  mutable std::mutex mutex_;          // of the rest; nobody waits, or asks for the interpreter's lock, while holding it
+  mutable std::mutex mutex_;  // of the rest; nobody waits, or asks for the interpreter's lock, while holding it
   std::shared_ptr<Group> world_;
   std::shared_ptr<Channels> channels_;
-  std::vector<Live> live_;          // by address
-  std::vector<bool> ids_;           // in use
+  std::vector<Live> live_;  // by address
+  std::vector<bool> ids_;   // in use
 };
 
 /// From enter() to leave().
@@ -118,11 +120,12 @@ class Stay final {
   Stay& operator=(const Stay&) = delete;
 };
 
-/// The memory of one symmetric array, as a Python object that shows it by the buffer protocol. Dropping it only notes that
-/// this PE needs it no more: giving memory back is collective.
+/// The memory of one symmetric array, as a Python object that shows it by the buffer protocol. Dropping it only notes
+/// that this PE needs it no more: giving memory back is collective.
 class Block final {
  public:
-  Block(void* data, std::size_t bytes, int id, std::uint64_t epoch) noexcept : data_(data), bytes_(bytes), id_(id), epoch_(epoch) {}
+  Block(void* data, std::size_t bytes, int id, std::uint64_t epoch) noexcept
+      : data_(data), bytes_(bytes), id_(id), epoch_(epoch) {}
   ~Block() { Runtime::instance().dropped(*this); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;

@@ -22,8 +22,8 @@ void run_signal_handlers();
 /// @throws std::runtime_error once the job of this epoch has ended
 void leave_if_ended(std::uint64_t epoch);
 
-/// Sends and receives that others of this process's threads have started: a PE that waits in a collective must not hold up
-/// the one that its messages are for.
+/// Sends and receives that others of this process's threads have started: a PE that waits in a collective must not hold
+/// up the one that its messages are for.
 void move_transfers_on();
 
 inline std::uint64_t now_ns() noexcept {
@@ -52,7 +52,8 @@ inline void enter_background() noexcept {
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // naps end when asked to, not 50 us later
 }
 
-/// What a waiter does between looks, and when it gives up. One for each wait. The caller doesn't hold the interpreter's lock.
+/// What a waiter does between looks, and when it gives up. One for each wait. The caller doesn't hold the interpreter's
+/// lock.
 class Backoff final {
  public:
   /// @param crowded     more PEs than processors: whoever polls keeps another from running

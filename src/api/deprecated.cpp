@@ -71,7 +71,7 @@ void reduce_active(void* dest, const void* source, int count, SHOAL_ACTIVE_SET, 
 }  // namespace
 
 #define SHOAL_DEFINE_TO_ALL(name, T, Op)                                                                        \
-  SHOAL_API(void, name, (T* dest, const T* source, int nreduce, SHOAL_ACTIVE_SET, T* /*pWrk*/, long* pSync)) {  \
+  SHOAL_API(void, name, (T * dest, const T* source, int nreduce, SHOAL_ACTIVE_SET, T* /*pWrk*/, long* pSync)) { \
     reduce_active(dest, source, nreduce, PE_start, logPE_stride, PE_size, pSync, ReduceOp::Op, element_of<T>(), \
                   "shmem_" #name);                                                                              \
   }

@@ -111,9 +111,10 @@ Options::Environment Life::environment() const {
 
 void Life::start() {
   if (const std::string other = other_copy(); !other.empty())
-    throw Error(Code::invalid_option, strf("this process has two copies of libshoal, %s and %s: let the program, its libraries "
-                                           "and its Python use one installation (LD_LIBRARY_PATH, rpath)",
-                                           this_copy().c_str(), other.c_str()));
+    throw Error(Code::invalid_option,
+                strf("this process has two copies of libshoal, %s and %s: let the program, its libraries "
+                     "and its Python use one installation (LD_LIBRARY_PATH, rpath)",
+                     this_copy().c_str(), other.c_str()));
   JobSetup setup;
   setup.options = Options::from(environment());
   Job::check(setup.options);
@@ -229,7 +230,8 @@ void Life::init_or_exit(const char* call) {
 }
 
 void Life::join_launched() {
-  if (bootstrap_ == nullptr && launched_as(process_environment) >= 0 && process_environment("SHOAL_STORE_FD") != nullptr)
+  if (bootstrap_ == nullptr && launched_as(process_environment) >= 0 &&
+      process_environment("SHOAL_STORE_FD") != nullptr)
     bootstrap_ = std::make_unique<Together>(find_bootstrap(process_environment));
 }
 

@@ -27,7 +27,7 @@ int scan_over(shmem_team_t team, void* dest, const void* source, size_t count, E
 }  // namespace
 
 #define SHOAL_DEFINE_REDUCE(name, T, Op)                                                            \
-  SHOAL_API(int, name, (shmem_team_t team, T* dest, const T* source, size_t nreduce)) {             \
+  SHOAL_API(int, name, (shmem_team_t team, T * dest, const T* source, size_t nreduce)) {            \
     return reduce_over(team, dest, source, nreduce, ReduceOp::Op, element_of<T>(), "shmem_" #name); \
   }
 
@@ -47,10 +47,10 @@ SHMEM_FOR_REDUCE_MAX_MIN_TYPES(SHOAL_DEFINE)
 #define SHOAL_DEFINE(NAME, T)                                                                           \
   SHOAL_DEFINE_REDUCE(NAME##_sum_reduce, T, Sum)                                                        \
   SHOAL_DEFINE_REDUCE(NAME##_prod_reduce, T, Prod)                                                      \
-  SHOAL_API(int, NAME##_sum_inscan, (shmem_team_t team, T* dest, const T* source, size_t nelems)) {     \
+  SHOAL_API(int, NAME##_sum_inscan, (shmem_team_t team, T * dest, const T* source, size_t nelems)) {    \
     return scan_over(team, dest, source, nelems, element_of<T>(), true, "shmem_" #NAME "_sum_inscan");  \
   }                                                                                                     \
-  SHOAL_API(int, NAME##_sum_exscan, (shmem_team_t team, T* dest, const T* source, size_t nelems)) {     \
+  SHOAL_API(int, NAME##_sum_exscan, (shmem_team_t team, T * dest, const T* source, size_t nelems)) {    \
     return scan_over(team, dest, source, nelems, element_of<T>(), false, "shmem_" #NAME "_sum_exscan"); \
   }
 SHMEM_FOR_REDUCE_SUM_PROD_TYPES(SHOAL_DEFINE)

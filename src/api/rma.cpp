@@ -8,10 +8,10 @@ using namespace shoal;
 // `infix` goes between shmem_ or shmem_ctx_ and the operation: "int_" or nothing; `suffix` behind it: "8", "mem" or
 // nothing.
 #define SHOAL_DEFINE_BLOCK(name, T, width, direction)                                                             \
-  SHOAL_API(void, name, (T* dest, const T* source, size_t nelems, int pe)) {                                      \
+  SHOAL_API(void, name, (T * dest, const T* source, size_t nelems, int pe)) {                                     \
     world().direction(dest, source, bytes_of(nelems, width), pe, "shmem_" #name);                                 \
   }                                                                                                               \
-  SHOAL_API(void, ctx_##name, (shmem_ctx_t ctx, T* dest, const T* source, size_t nelems, int pe)) {               \
+  SHOAL_API(void, ctx_##name, (shmem_ctx_t ctx, T * dest, const T* source, size_t nelems, int pe)) {              \
     context_of(ctx, "shmem_ctx_" #name).direction(dest, source, bytes_of(nelems, width), pe, "shmem_ctx_" #name); \
   }
 
@@ -20,8 +20,8 @@ using namespace shoal;
   SHOAL_DEFINE_BLOCK(NAME##_put_nbi, TYPE, sizeof(TYPE), put)                                                       \
   SHOAL_DEFINE_BLOCK(NAME##_get, TYPE, sizeof(TYPE), get)                                                           \
   SHOAL_DEFINE_BLOCK(NAME##_get_nbi, TYPE, sizeof(TYPE), get_nbi)                                                   \
-  SHOAL_API(void, NAME##_p, (TYPE* dest, TYPE value, int pe)) { world().p(dest, value, pe, "shmem_" #NAME "_p"); }  \
-  SHOAL_API(void, ctx_##NAME##_p, (shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe)) {                              \
+  SHOAL_API(void, NAME##_p, (TYPE * dest, TYPE value, int pe)) { world().p(dest, value, pe, "shmem_" #NAME "_p"); } \
+  SHOAL_API(void, ctx_##NAME##_p, (shmem_ctx_t ctx, TYPE * dest, TYPE value, int pe)) {                             \
     context_of(ctx, "shmem_ctx_" #NAME "_p").p(dest, value, pe, "shmem_ctx_" #NAME "_p");                           \
   }                                                                                                                 \
   SHOAL_API(TYPE, NAME##_g, (const TYPE* source, int pe)) { return world().g(source, pe, "shmem_" #NAME "_g"); }    \

@@ -5,20 +5,20 @@
 using namespace shoal;
 
 #define SHOAL_DEFINE_STRIDED(single, blocked, T, width, direction)                                                   \
-  SHOAL_API(void, single, (T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {         \
+  SHOAL_API(void, single, (T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {        \
     world().direction(dest, source, dst, sst, 1, nelems, width, pe, "shmem_" #single);                               \
   }                                                                                                                  \
   SHOAL_API(void, ctx_##single,                                                                                      \
-            (shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {      \
+            (shmem_ctx_t ctx, T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {     \
     context_of(ctx, "shmem_ctx_" #single)                                                                            \
         .direction(dest, source, dst, sst, 1, nelems, width, pe, "shmem_ctx_" #single);                              \
   }                                                                                                                  \
   SHOAL_API(void, blocked,                                                                                           \
-            (T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)) {        \
+            (T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)) {       \
     world().direction(dest, source, dst, sst, bsize, nblocks, width, pe, "shmem_" #blocked);                         \
   }                                                                                                                  \
   SHOAL_API(void, ctx_##blocked,                                                                                     \
-            (shmem_ctx_t ctx, T* dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks,  \
+            (shmem_ctx_t ctx, T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, \
              int pe)) {                                                                                              \
     context_of(ctx, "shmem_ctx_" #blocked)                                                                           \
         .direction(dest, source, dst, sst, bsize, nblocks, width, pe, "shmem_ctx_" #blocked);                        \

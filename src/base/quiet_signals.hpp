@@ -13,8 +13,8 @@ inline constexpr int kHoldSignal = 62;
 
 /// While it lives, the calling thread blocks all signals, and so do threads that it starts, for good; save what a
 /// thread brings upon itself (a crash is the program's handler's to report) and SIGPROF, by which profilers look at
-/// every thread. kHoldSignal passes where these threads may run while static data move; under ThreadSanitizer always, since
-/// whatever they do then writes to the sanitizer's state among the program's data.
+/// every thread. kHoldSignal passes where these threads may run while static data move; under ThreadSanitizer always,
+/// since whatever they do then writes to the sanitizer's state among the program's data.
 class QuietSignals final {
  public:
 #ifdef SHOAL_TSAN

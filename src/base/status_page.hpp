@@ -3,8 +3,8 @@
 //
 // One memory file of n records, made by the launcher and inherited by the PEs. A PE writes only its own record; the
 // launcher only reads. A record is a seqlock: the writer makes `sequence` odd, writes the fields, makes it even; a
-// reader that sees an odd or a changed value looks again (a PE killed in between leaves it odd for ever: the reader then
-// takes what is there).
+// reader that sees an odd or a changed value looks again (a PE killed in between leaves it odd for ever: the reader
+// then takes what is there).
 //
 //   offset  size  field
 //        0     4  sequence
@@ -69,7 +69,7 @@ struct Counters {
   std::atomic<std::uint64_t> watched;     ///< 1: the two before are counted
   std::atomic<std::uint64_t> threaded;  ///< 1: while one thread waits, another may act: thread level multiple, kernels
   std::atomic<std::uint64_t> polls;     ///< how often it has looked in vain for what it waits for
-  std::atomic<std::uint64_t> n_pes;     ///< of record 0: how many records there are, in a file with room for more; else 0
+  std::atomic<std::uint64_t> n_pes;  ///< of record 0: how many records there are, in a file with room for more; else 0
 };
 static_assert(sizeof(Counters) == 88);
 

@@ -26,15 +26,15 @@ inline constexpr int kFutileRings = 8;
 
 // ---- copies (src/base/copy) ----
 
-/// Copies of this size and more, and as far as the first-level cache reaches, go by vectors of our own: up to 1.8 times as
-/// fast as the C library's `rep movsb` (AVX-512; 1.2 with AVX2), which needs long runs to pay. Shorter ones the C library
-/// does as well, longer ones better.
+/// Copies of this size and more, and as far as the first-level cache reaches, go by vectors of our own: up to 1.8 times
+/// as fast as the C library's `rep movsb` (AVX-512; 1.2 with AVX2), which needs long runs to pay. Shorter ones the C
+/// library does as well, longer ones better.
 inline constexpr std::size_t kVectorCopyBytes = 1024, kMostVectorCopyBytes = 32 * 1024;
-/// The same on Zen 3 and Zen 4, whose `rep movsb` falls to a tenth of the speed at some distances of source and destination:
-/// as far as the C library uses it.
+/// The same on Zen 3 and Zen 4, whose `rep movsb` falls to a tenth of the speed at some distances of source and
+/// destination: as far as the C library uses it.
 inline constexpr std::size_t kSlowStringCopyBytes = 1024 * 1024;
-// Zen 5 copies more than kMostVectorCopyBytes by `rep movsb` to an aligned start: 1.2 times as fast as the C library from
-// 1 MiB on, whose stores past the caches don't pay there, and 1.3 times below where the destination isn't aligned.
+// Zen 5 copies more than kMostVectorCopyBytes by `rep movsb` to an aligned start: 1.2 times as fast as the C library
+// from 1 MiB on, whose stores past the caches don't pay there, and 1.3 times below where the destination isn't aligned.
 
 // ---- collectives (src/coll) ----
 
@@ -42,9 +42,9 @@ inline constexpr std::size_t kSlowStringCopyBytes = 1024 * 1024;
 inline constexpr std::size_t kChunkBytes = 16 * 1024;
 /// The same where the results go past the caches.
 inline constexpr std::size_t kStreamChunkBytes = 16 * 1024;
-/// What a member gives the others goes by mail (team/group.hpp) up to here: a copy more, and lines that are written each
-/// time, for a meeting less. A meeting costs a line's trip where every PE has a core, and changes of places, some 2
-/// microseconds, where not.
+/// What a member gives the others goes by mail (team/group.hpp) up to here: a copy more, and lines that are written
+/// each time, for a meeting less. A meeting costs a line's trip where every PE has a core, and changes of places, some
+/// 2 microseconds, where not.
 inline constexpr std::size_t kMailBytes = 1024, kOversubscribedMailBytes = 4096;
 /// Up to so many bytes of all members together every member reduces everything itself, from their mail.
 inline constexpr std::size_t kMailReduceBytes = 16 * 1024;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bootstrap of PEs that nobody of Shoal's launched: each is a member of the meeting itself, and one of them holds
 // it, in a thread of its own, from init to finalize. Where it is known which PEs share a node, the first of each other
-// node holds a meeting for these, which is one member of the job's: so PE 0 has a connection a node. Started by hand, by
-// torchrun, or by a launcher that tells no more than who is who.
+// node holds a meeting for these, which is one member of the job's: so PE 0 has a connection a node. Started by hand,
+// by torchrun, or by a launcher that tells no more than who is who.
 #pragma once
 #include <memory>
 #include <optional>

@@ -169,7 +169,8 @@ std::unique_ptr<Bootstrap> start_like_torch(const Options::Environment& environm
   Place place{static_cast<int>(rank), static_cast<int>(size)};
   // torchrun gives a node consecutive numbers; others that set these variables may not.
   const long here = foreign_number(environment, "LOCAL_WORLD_SIZE"), local = foreign_number(environment, "LOCAL_RANK");
-  if (!text("TORCHELASTIC_RUN_ID").empty() && local >= 0 && local < here && local <= rank && rank - local + here <= size)
+  if (!text("TORCHELASTIC_RUN_ID").empty() && local >= 0 && local < here && local <= rank &&
+      rank - local + here <= size)
     place.node = {static_cast<int>(rank - local), static_cast<int>(here)};
   return meet_at(Options::from(environment), place, at, tag);
 }

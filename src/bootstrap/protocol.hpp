@@ -147,8 +147,8 @@ struct NumberedText {
 /// @throws Error{launcher} when the payload is too short
 NumberedText read_text(std::span<const std::byte> payload);
 
-/// Cuts a byte stream into frames. Who feeds it only while it is not ready() keeps it to one frame of `limit` bytes, and
-/// what it is fed at once.
+/// Cuts a byte stream into frames. Who feeds it only while it is not ready() keeps it to one frame of `limit` bytes,
+/// and what it is fed at once.
 class FrameReader final {
  public:
   explicit FrameReader(std::uint32_t limit) : limit_(limit) {}

@@ -570,8 +570,8 @@ std::string RendezvousServer::text_of(int member) const {
   int by = member;  // who brings it
   while (setup_.kind == Kind::pes && at(by).pes == 0 && by > 0) --by;
   const Member& one = at(by);
-  return strf("%s %d (%s, %s)", setup_.kind == Kind::launchers ? "node" : "PE", setup_.first + member,
-              one.host.c_str(), one.address.c_str());
+  return strf("%s %d (%s, %s)", setup_.kind == Kind::launchers ? "node" : "PE", setup_.first + member, one.host.c_str(),
+              one.address.c_str());
 }
 
 }  // namespace shoal

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the members of a job meet and stay in touch: launchers, each with the PEs of one node, or PEs, single or, behind
-// a server of their node that is a member for all of them, many. It accepts connections, admits members, answers what
-// all of them ask, and tells everyone when the job ends and why. One thread drives it; it never blocks (but for the lookup of
-// a name, on the way to a larger meeting), and nothing that arrives makes it throw.
+// Where the members of a job meet and stay in touch: launchers, each with the PEs of one node, or PEs, single or,
+// behind a server of their node that is a member for all of them, many. It accepts connections, admits members, answers
+// what all of them ask, and tells everyone when the job ends and why. One thread drives it; it never blocks (but for
+// the lookup of a name, on the way to a larger meeting), and nothing that arrives makes it throw.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -23,8 +23,8 @@ class StatusMapping final {
   StatusMapping(StatusMapping&& other) noexcept;
   StatusMapping& operator=(StatusMapping&&) = delete;
   ~StatusMapping();
-  /// From now on in this file, of as many bytes or more: where there is no launcher, the PEs of a node have one. To be called
-  /// while nobody uses this; what the records say stays behind. @throws Error{system}
+  /// From now on in this file, of as many bytes or more: where there is no launcher, the PEs of a node have one. To be
+  /// called while nobody uses this; what the records say stays behind. @throws Error{system}
   void move_to(int fd);
   StatusRecord* record(int pe) const { return records_ + pe; }
   /// -1 when the records are in memory of this process, or were mapped from an inherited descriptor.

@@ -22,8 +22,7 @@ Gathered Together::allgather(std::span<const std::byte> mine) {
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
     if (!all[pe].empty() && all[pe][0] == static_cast<std::byte>(Mark::goes_on)) continue;
     if (all[pe].empty() || all[pe][0] != static_cast<std::byte>(Mark::failed))
-      throw Error(Code::peer,
-                  strf("PE %zu runs another version of Shoal: use one installation for the whole job", pe));
+      throw Error(Code::peer, strf("PE %zu runs another version of Shoal: use one installation for the whole job", pe));
     heard_ = true;
     throw Error(Code::peer, strf("PE %zu failed: %s", pe, std::string(all.text(pe).substr(1)).c_str()));
   }

@@ -11,8 +11,8 @@ class Together final : public Bootstrap {
  public:
   explicit Together(std::unique_ptr<Bootstrap> inner) : inner_(std::move(inner)) {}
   /// This PE cannot go on, `why` being what another says of it: takes part in the next allgather with that, unless it
-  /// has heard from another there, and leaves. Then all have left, and may join again. Nothing where all have started, or
-  /// the way to the others failed.
+  /// has heard from another there, and leaves. Then all have left, and may join again. Nothing where all have started,
+  /// or the way to the others failed.
   /// @return whether all have left
   bool fail(const std::string& why);
   /// All have started: nobody waits any more for one who fails.

@@ -31,8 +31,8 @@ class Uplink final {
   struct Setup {
     HostPort at;
     std::vector<SocketAddress> addresses = {};  ///< to be tried in place of those that `at` stands for
-    const TlsContext* tls = nullptr;  ///< null: plain. Outlives the uplink
-    store::JoinPayload join{};        ///< all but magic and version
+    const TlsContext* tls = nullptr;            ///< null: plain. Outlives the uplink
+    store::JoinPayload join{};                  ///< all but magic and version
     std::string tag = {};
     std::uint64_t connect_by_ns = UINT64_MAX;
     int silence_s = 10;
@@ -74,7 +74,7 @@ class Uplink final {
   Setup setup_;
   std::vector<SocketAddress> addresses_;  // still to be tried in this round
   SocketAddress target_;
-  UniqueFd socket_;                       // on its way
+  UniqueFd socket_;  // on its way
   std::unique_ptr<Link> link_;
   bool several_ = false;  // addresses were there to try in this round
   std::uint64_t attempt_by_ns_ = 0, answer_ns_, next_attempt_ns_ = 0, checked_ns_ = 0;

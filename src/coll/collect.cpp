@@ -60,8 +60,7 @@ void collect(Group& group, void* dest, const void* source, std::size_t count, st
   watched.learn_dest_bytes(total * width);
   // Who gives none need not have a source at all.
   if (count != 0) group.at(source, count * width, me, call);
-  if (group.nodes().span())
-    return collect_over_nodes(group, dest, source, counts, width, call);
+  if (group.nodes().span()) return collect_over_nodes(group, dest, source, counts, width, call);
   if (count != 0) {
     for (int k = 0; k < n; ++k)
       copy_shared(group.at(dest, total * width, (me + k) % n, call) + before * width, source, count * width);

@@ -4,9 +4,7 @@
 
 namespace shoal {
 
-static bool runs_here() noexcept {
-  return true;
-}
+static bool runs_here() noexcept { return true; }
 
 extern const Kernels kBaselineKernels;
 constinit const Kernels kBaselineKernels = SHOAL_ISA::make_kernels("baseline", runs_here);

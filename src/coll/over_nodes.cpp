@@ -167,7 +167,9 @@ void reduce_leaders_by_halves(Group& group, void* dest, std::size_t count, const
 void reduce_leaders(Group& group, void* dest, std::size_t count, const Combine& combine, const char* call) noexcept {
   const std::size_t bytes = count * combine.width;
   if (bytes <= group.pair_room()) {
-    const auto fold = [&](void* into, const void* left, const void* right) { combine_two(into, left, right, count, combine); };
+    const auto fold = [&](void* into, const void* left, const void* right) {
+      combine_two(into, left, right, count, combine);
+    };
     alignas(64) std::byte value[Slot::kMailBytes];  // nobody else's cache lines
     std::memcpy(value, dest, bytes);
     combine_over_leaders(group, std::span(value).first(bytes), fold, call);
@@ -325,8 +327,8 @@ void scan_leaders(Group& group, void* dest, std::size_t count, const Combine& co
   std::memcpy(own.get(), dest, bytes);
   bool any_before = false;
   const auto fetch = [&](int leader) {
-    group.world().get(theirs.get(), dest, bytes, group.world_pe(group.nodes().leaders[static_cast<std::size_t>(leader)]),
-                      call);
+    group.world().get(theirs.get(), dest, bytes,
+                      group.world_pe(group.nodes().leaders[static_cast<std::size_t>(leader)]), call);
   };
   if (pairs.paired) {
     group.hear(word, call);

@@ -22,8 +22,8 @@ void collect_over_nodes(Group& group, void* dest, const void* source, std::span<
                         std::size_t width, const char* call) noexcept;
 
 /// Combines the members of each node in order, then the nodes in order. Bitwise the same on all. Types that are
-/// accumulated in a wider one are rounded once in groups of up to 8 members; in larger ones once a node and, as nodes are
-/// combined, up to log2(nodes) + 1 times more.
+/// accumulated in a wider one are rounded once in groups of up to 8 members; in larger ones once a node and, as nodes
+/// are combined, up to log2(nodes) + 1 times more.
 void reduce_over_nodes(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
                        const char* call) noexcept;
 

@@ -203,8 +203,8 @@ void Context::put_strided(void* dest, const void* source, std::ptrdiff_t dst, st
   if (some) {
     check_strides(dst, sst, block, blocks, call);
     if (domain_->observer != nullptr)
-      if (char* const there = quick_strided(dest, span_of(dst, block, blocks, width), source,
-                                            span_of(sst, block, blocks, width), pe))
+      if (char* const there =
+              quick_strided(dest, span_of(dst, block, blocks, width), source, span_of(sst, block, blocks, width), pe))
         return copy_strided(there, static_cast<const char*>(source), dst * w, sst * w, block * width, blocks);
   }
   const Observed observed(domain_->observer, [&] {
@@ -235,8 +235,8 @@ void Context::get_strided(void* dest, const void* source, std::ptrdiff_t dst, st
   if (some) {
     check_strides(dst, sst, block, blocks, call);
     if (domain_->observer != nullptr)
-      if (const char* const there = quick_strided(source, span_of(sst, block, blocks, width), dest,
-                                                  span_of(dst, block, blocks, width), pe)) {
+      if (const char* const there =
+              quick_strided(source, span_of(sst, block, blocks, width), dest, span_of(dst, block, blocks, width), pe)) {
         copy_strided(static_cast<char*>(dest), there, dst * w, sst * w, block * width, blocks);
         return order_after_reads();
       }

@@ -46,8 +46,8 @@ struct Domain {
   Waiter* waiter = nullptr;
   std::vector<Control> controls;  ///< by world PE
   const Fatal* fatal = nullptr;
-  /// Nonzero: fence and quiet have more to do than a fence of the processor's. The node's sleepers; always, where there is
-  /// a transport.
+  /// Nonzero: fence and quiet have more to do than a fence of the processor's. The node's sleepers; always, where there
+  /// is a transport.
   const std::atomic<std::uint32_t>* attention = &kNobodySleeps;
   NodeWords* node = nullptr;       ///< what all PEs of this node share
   std::vector<int> node_of{};      ///< by world PE: the number of its node
@@ -128,8 +128,7 @@ class Context final {
   char* quick_strided(const void* remote, std::size_t remote_bytes, const void* local, std::size_t local_bytes,
                       int pe) const noexcept {
     const Shortcut* const mine = own_shortcut(pe);
-    return mine == nullptr ? nullptr
-                           : mine->pass_spans_at_once(remote, remote_bytes, local, local_bytes, world_pe(pe));
+    return mine == nullptr ? nullptr : mine->pass_spans_at_once(remote, remote_bytes, local, local_bytes, world_pe(pe));
   }
   /// The same in all cases; the call lasts as long as what is given back. @param local  its other side
   [[gnu::always_inline]] Passing passing(const void* remote, const void* local, std::size_t bytes, int pe,

@@ -37,9 +37,9 @@ struct Agreed {
 /// How a collective is called; what all its members must agree on.
 struct Collective {
   Group* group = nullptr;
-  std::size_t count = 0;         ///< in units
-  const char* unit = "elements"; ///< "": there is no count
-  bool counts_agree = true;      ///< false: each member may give its own
+  std::size_t count = 0;          ///< in units
+  const char* unit = "elements";  ///< "": there is no count
+  bool counts_agree = true;       ///< false: each member may give its own
   Agreed also = {};
   int root = -1;               ///< -1: none
   const void* dest = nullptr;  ///< symmetric, equal on all; null: none

@@ -196,8 +196,7 @@ class Shortcut final {
     char* const base = there->peers[world_pe];
     if (base == nullptr) return nullptr;
     if (watching_.checks && local != nullptr) {
-      if (find(local_, local, bytes) == nullptr || meets_itself(remote, bytes, local, bytes, world_pe))
-        return nullptr;
+      if (find(local_, local, bytes) == nullptr || meets_itself(remote, bytes, local, bytes, world_pe)) return nullptr;
     }
     return base + (address(remote) - there->base);
   }

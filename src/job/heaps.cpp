@@ -32,8 +32,7 @@ TeamHeap::TeamHeap(Team& team, SegmentTable& segments, std::uint32_t key, Mappin
     : team_(team),
       segments_(segments),
       mapping_(std::move(mapping)),
-      heap_(own_part(team, mapping_, stride), bytes, alignment, nullptr,
-            guarded ? &segments : nullptr) {
+      heap_(own_part(team, mapping_, stride), bytes, alignment, nullptr, guarded ? &segments : nullptr) {
   auto segment = std::make_unique<Segment>();
   char* first = reinterpret_cast<char*>(mapping_.data());
   const std::vector<int>& here = team.nodes().mine;
@@ -100,8 +99,7 @@ std::unique_ptr<TeamHeap> TeamHeap::create(Team& team, SegmentTable& segments, s
   if (name[0] != '\0') try {
       if (offer == nullptr)
         offer = std::make_unique<SegmentOffer>(SegmentOffer::take(name.data(), {total}, same_process));
-      heap.reset(new TeamHeap(team, segments, key, offer->take_mapping(0), stride, bytes, alignment,
-                              guarded));
+      heap.reset(new TeamHeap(team, segments, key, offer->take_mapping(0), stride, bytes, alignment, guarded));
     } catch (const std::exception&) {
     }
   return team.all_of(heap != nullptr, call) ? std::move(heap) : nullptr;

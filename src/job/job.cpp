@@ -19,10 +19,10 @@ namespace {
 constexpr std::size_t kHeapAlignment = kLeastHeapBytes;
 
 /// Options that PEs must not differ in: they would wait for each other for ever, or not find each other's memory.
-constexpr const char* kAlike[] = {"SHMEM_SYMMETRIC_SIZE", "SHOAL_BARRIER",     "SHOAL_REDUCE",    "SHOAL_KERNELS",
-                                  "SHOAL_CHECK",          "SHOAL_RACE",        "SHOAL_PROFILE",   "SHOAL_TRACE",
-                                  "SHOAL_CHAOS",          "SHOAL_COUNTER_START", "SHOAL_DEVICE_HEAP",
-                                  "SHOAL_TRANSPORT",      "SHOAL_TLS",         "SHOAL_FAKE_NODES"};
+constexpr const char* kAlike[] = {
+    "SHMEM_SYMMETRIC_SIZE", "SHOAL_BARRIER",   "SHOAL_REDUCE", "SHOAL_KERNELS",   "SHOAL_CHECK",
+    "SHOAL_RACE",           "SHOAL_PROFILE",   "SHOAL_TRACE",  "SHOAL_CHAOS",     "SHOAL_COUNTER_START",
+    "SHOAL_DEVICE_HEAP",    "SHOAL_TRANSPORT", "SHOAL_TLS",    "SHOAL_FAKE_NODES"};
 
 LogLevel log_level(const Options& options) {
   if (options.debug) return LogLevel::debug;
@@ -147,7 +147,8 @@ std::unique_ptr<Transport> Job::make_transport() {
 
 /// Once a job: a launcher of several nodes that itself talks in the clear has said so.
 void Job::warn_of_plain_wire() const {
-  const bool said = bootstrap_->launched() && bootstrap_->secret() == nullptr && !options_.tls && options_.tls_ca.empty();
+  const bool said =
+      bootstrap_->launched() && bootstrap_->secret() == nullptr && !options_.tls && options_.tls_ca.empty();
   if (wire_of(options_) == Wire::tls || domain_.me != 0 || said) return;
   log_.warning("what travels between the nodes is neither encrypted nor authenticated (%s)",
                options_.tls ? ("SHOAL_TRANSPORT=" + options_.transport).c_str() : "SHOAL_TLS=0");

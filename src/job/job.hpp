@@ -2,12 +2,12 @@
 // Job: the composition root. Builds the layers in order and takes them down in reverse; the rest of it is accessors.
 // Several jobs may live in one process (unit tests run PEs as threads); nothing below `api/` is global.
 #pragma once
+#include <shmem/constants.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
-
-#include <shmem/constants.h>
 
 #include "base/handle_table.hpp"
 #include "base/log.hpp"
@@ -40,12 +40,12 @@ struct UserContext {
 
 /// What a job is started with. All PEs give the same options.
 struct JobSetup {
-  Bootstrap* bootstrap = nullptr;   ///< outlives the job
+  Bootstrap* bootstrap = nullptr;  ///< outlives the job
   Options options;
-  StatusMapping* status = nullptr;  ///< where to publish what this PE does; may be null
+  StatusMapping* status = nullptr;           ///< where to publish what this PE does; may be null
   int thread_level = SHMEM_THREAD_MULTIPLE;  ///< as the program asked for
   int session = 1;                           ///< which of this process's jobs it is
-  bool static_data = false;         ///< move the program's variables, if it is linked against the library
+  bool static_data = false;                  ///< move the program's variables, if it is linked against the library
 };
 
 // The handles of the specification's constants are below the tables' first: 0 invalid, 1 default or world, 2 shared.
@@ -82,7 +82,8 @@ class Job final : public Fatal {
   TeamTable& teams() noexcept { return teams_; }
   HeapTable& heaps() noexcept { return heaps_; }
   /// Makes a further heap for `team`; null (0) where that fails, on all members alike. Collective over the team.
-  std::unique_ptr<TeamHeap> make_heap(Team& team, std::size_t bytes, std::size_t alignment, bool guarded, const char* call);
+  std::unique_ptr<TeamHeap> make_heap(Team& team, std::size_t bytes, std::size_t alignment, bool guarded,
+                                      const char* call);
   std::uintptr_t create_heap(Team& team, std::size_t bytes, std::size_t alignment, const char* call);
 
   /// The device of this PE. Made by the first call, which is collective over all PEs. Thread safe.

@@ -48,8 +48,8 @@ class SegmentOffer final {
   /// Leader: no more takers.
   void close() noexcept { server_.reset(); }
 
-  /// The files of this PE's node, mapped. PEs that turn out not to be able to map their leader's get nodes of their own:
-  /// `node_of` is as it is in the end, and the same on all. Collective. @throws Error
+  /// The files of this PE's node, mapped. PEs that turn out not to be able to map their leader's get nodes of their
+  /// own: `node_of` is as it is in the end, and the same on all. Collective. @throws Error
   static SegmentOffer share(Bootstrap& bootstrap, const std::vector<NodeFile>& files, std::vector<int>& node_of,
                             const Log& log);
 

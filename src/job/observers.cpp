@@ -69,8 +69,8 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
   // First, so that the meetings of the check are in the time of the calls that it checks: there, too, they wait.
   if (!profile_.empty() || !trace_.empty()) add_recorder(domain, status);
   if (options.check)
-    chain_.add(std::make_unique<Checker>(domain, status == nullptr ? nullptr : status->record(0),
-                                         thread_level, shortcuts_.get()));
+    chain_.add(std::make_unique<Checker>(domain, status == nullptr ? nullptr : status->record(0), thread_level,
+                                         shortcuts_.get()));
   if (options.race) {
     auto races = std::make_unique<RaceRecorder>(domain);
     races_ = races.get();
@@ -98,9 +98,10 @@ void JobObservers::stop() noexcept {
 
 void JobObservers::ends_early(int status) const noexcept {
   if (races_ == nullptr && profile_.empty()) return;
-  print_line(me_, strf("%s%s%s: no report, since this PE ends the job, with status %d, before all have called shmem_finalize",
-                       races_ != nullptr ? "SHOAL_RACE" : "", races_ != nullptr && !profile_.empty() ? " and " : "",
-                       !profile_.empty() ? "SHOAL_PROFILE" : "", status));
+  print_line(
+      me_, strf("%s%s%s: no report, since this PE ends the job, with status %d, before all have called shmem_finalize",
+                races_ != nullptr ? "SHOAL_RACE" : "", races_ != nullptr && !profile_.empty() ? " and " : "",
+                !profile_.empty() ? "SHOAL_PROFILE" : "", status));
 }
 
 void JobObservers::report(Bootstrap& bootstrap) {

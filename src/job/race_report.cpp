@@ -95,16 +95,17 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
                   place == places.end() ? "an unknown place" : place->second.c_str());
     };
     const Segment* const segment = segments.find_key(race.segment);  // null: it has been destroyed since
-    print_line(
-        -1, strf("race: PE %d's %s + %#llx: %s, and %s; nothing orders the two", race.target,
-                 segment == nullptr ? "heap of a team" : segment->name.c_str(), static_cast<unsigned long long>(race.offset),
-                 text_of(race.first).c_str(), text_of(race.second).c_str()));
+    print_line(-1, strf("race: PE %d's %s + %#llx: %s, and %s; nothing orders the two", race.target,
+                        segment == nullptr ? "heap of a team" : segment->name.c_str(),
+                        static_cast<unsigned long long>(race.offset), text_of(race.first).c_str(),
+                        text_of(race.second).c_str()));
   }
   std::size_t long_ones = 0;
   for (const RaceLog& log : logs)
-    long_ones += static_cast<std::size_t>(std::count_if(log.events.begin(), log.events.end(), [](const RaceEvent& event) {
-      return event.remote.bytes > kMostRaceBytes || event.local.bytes > kMostRaceBytes;
-    }));
+    long_ones +=
+        static_cast<std::size_t>(std::count_if(log.events.begin(), log.events.end(), [](const RaceEvent& event) {
+          return event.remote.bytes > kMostRaceBytes || event.local.bytes > kMostRaceBytes;
+        }));
   if (long_ones != 0)
     print_line(-1, strf("race: of each of %zu calls and accesses that touch more, only the first %u MiB were looked at",
                         long_ones, kMostRaceBytes >> 20));

@@ -50,11 +50,10 @@ int set_size(int fd, off_t bytes) noexcept {
 [[noreturn]] void fail_create(const char* label, std::size_t bytes, const char* call, int error) {
   const Code code =
       error == ENOMEM || error == EMFILE || error == ENFILE || error == EFBIG ? Code::out_of_memory : Code::system;
-  throw Error(code,
-              strf("no memory file \"%s\" of %zu bytes: %s: %s (file size limit %s, open file limit %s; lower "
-                   "SHMEM_SYMMETRIC_SIZE, or raise them with ulimit -f, ulimit -n)",
-                   label, bytes, call, std::strerror(error), limit_text(RLIMIT_FSIZE).c_str(),
-                   limit_text(RLIMIT_NOFILE).c_str()));
+  throw Error(code, strf("no memory file \"%s\" of %zu bytes: %s: %s (file size limit %s, open file limit %s; lower "
+                         "SHMEM_SYMMETRIC_SIZE, or raise them with ulimit -f, ulimit -n)",
+                         label, bytes, call, std::strerror(error), limit_text(RLIMIT_FSIZE).c_str(),
+                         limit_text(RLIMIT_NOFILE).c_str()));
 }
 
 [[noreturn]] void fail_map(std::size_t bytes, std::size_t alignment, int error) {

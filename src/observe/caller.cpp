@@ -109,7 +109,8 @@ std::uintptr_t caller_address() noexcept {
 
 std::uint64_t number_of_code(std::uintptr_t address) noexcept {
   Dl_info info{};
-  if (address == 0 || ::dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_fname == nullptr) return address;
+  if (address == 0 || ::dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_fname == nullptr)
+    return address;
   return std::hash<std::string_view>()(base_name(info.dli_fname)) +
          (address - reinterpret_cast<std::uintptr_t>(info.dli_fbase));
 }
@@ -117,7 +118,8 @@ std::uint64_t number_of_code(std::uintptr_t address) noexcept {
 std::string describe_code(std::uintptr_t address) {
   Dl_info info{};
   link_map* map = nullptr;
-  if (address == 0 || ::dladdr1(reinterpret_cast<void*>(address), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
+  if (address == 0 ||
+      ::dladdr1(reinterpret_cast<void*>(address), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
       info.dli_fname == nullptr)
     return "an unknown place";
   // A return address is behind the call; the byte before it belongs to the call's own line.

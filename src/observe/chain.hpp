@@ -12,7 +12,9 @@ class ObserverChain final : public Observer {
  public:
   void add(std::unique_ptr<Observer> observer) { observers_.push_back(std::move(observer)); }
   /// Null for none, the only one without a detour, or this.
-  Observer* front() noexcept { return observers_.empty() ? nullptr : observers_.size() == 1 ? observers_[0].get() : this; }
+  Observer* front() noexcept {
+    return observers_.empty() ? nullptr : observers_.size() == 1 ? observers_[0].get() : this;
+  }
 
   void begin(const Call& call) noexcept override {
     for (const auto& observer : observers_) observer->begin(call);

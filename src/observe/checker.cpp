@@ -21,7 +21,8 @@ constexpr std::uint64_t kLeastAgeNs = 200'000'000;  // of waits that are taken f
 struct Hash {
   std::uint64_t value = 0xcbf29ce484222325u;
   void add(const void* bytes, std::size_t count) noexcept {
-    for (std::size_t i = 0; i < count; ++i) value = (value ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3u;
+    for (std::size_t i = 0; i < count; ++i)
+      value = (value ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3u;
   }
   void add(std::uint64_t number) noexcept { add(&number, sizeof number); }
 };
@@ -81,7 +82,8 @@ void Checker::begin(const Call& call) noexcept {
   if (group.psync() != nullptr) check_psync(call);
   agree(call);
   met(group);
-  if (group.psync() == nullptr || call.kind == CallKind::meeting) return;  // the same set may meet on the same array again
+  if (group.psync() == nullptr || call.kind == CallKind::meeting)
+    return;  // the same set may meet on the same array again
   const std::lock_guard guard(psync_mutex_);
   psyncs_[group.psync()] = {members_of(group)};
   if (shortcuts_ != nullptr) shortcuts_->here().forget();  // the next wait, which may free the array, is to be told
@@ -89,7 +91,8 @@ void Checker::begin(const Call& call) noexcept {
 
 void Checker::end(const Call& call) noexcept {
   if (call.kind == CallKind::meeting || call.kind == CallKind::memory) check_guards(call);
-  if (thread_level_ == SHMEM_THREAD_SERIALIZED && one_thread_calls(call)) inside_.fetch_sub(1, std::memory_order_release);
+  if (thread_level_ == SHMEM_THREAD_SERIALIZED && one_thread_calls(call))
+    inside_.fetch_sub(1, std::memory_order_release);
 }
 
 /// Whether this call is one of those that the program has promised to make by one thread, or one at a time.
@@ -102,11 +105,14 @@ void Checker::enter_thread(const Call& call) noexcept {
   const void* const self = &here;
   if (thread_level_ == SHMEM_THREAD_SERIALIZED) {
     if (inside_.fetch_add(1, std::memory_order_acquire) > 0 && inside_thread_.load(std::memory_order_relaxed) != self)
-      fatal(call.name, "called while another thread of this PE is in a call, though the thread level is SHMEM_THREAD_SERIALIZED: let one "
-                       "thread at a time call, or ask shmem_init_thread for SHMEM_THREAD_MULTIPLE");
+      fatal(call.name,
+            "called while another thread of this PE is in a call, though the thread level is SHMEM_THREAD_SERIALIZED: "
+            "let one "
+            "thread at a time call, or ask shmem_init_thread for SHMEM_THREAD_MULTIPLE");
     inside_thread_.store(self, std::memory_order_relaxed);
   } else if (self != first_thread_) {
-    fatal(call.name, strf("called by a thread that did not call init, though the thread level is SHMEM_THREAD_%s: ask shmem_init_thread for "
+    fatal(call.name, strf("called by a thread that did not call init, though the thread level is SHMEM_THREAD_%s: ask "
+                          "shmem_init_thread for "
                           "SHMEM_THREAD_SERIALIZED or SHMEM_THREAD_MULTIPLE",
                           thread_level_ == SHMEM_THREAD_SINGLE ? "SINGLE" : "FUNNELED"));
   }
@@ -136,21 +142,30 @@ void Checker::check_range(const Call& call, const char* what, const void* addres
 void Checker::check_operands(const Call& call) const noexcept {
   if (call.bytes == 0) return;
   const bool put = call.kind == CallKind::put;
-  check_range(call, put ? "dest" : call.kind == CallKind::get ? "source" : "the word", call.remote, extent(call, call.remote_stride));
+  check_range(call,
+              put                          ? "dest"
+              : call.kind == CallKind::get ? "source"
+                                           : "the word",
+              call.remote, extent(call, call.remote_stride));
   check_range(call, put ? "source" : "dest", call.local, extent(call, call.local_stride));
-  if (call.remote == nullptr || call.local == nullptr || call.pe != domain_.me || call.block != 0 || call.remote == call.local) return;
+  if (call.remote == nullptr || call.local == nullptr || call.pe != domain_.me || call.block != 0 ||
+      call.remote == call.local)
+    return;
   if (overlap(call.remote, call.bytes, call.local, call.bytes))
-    fatal(call.name, strf("dest and source overlap: %zu bytes at %p and at %p of this PE", call.bytes, put ? call.remote : call.local,
-                          put ? call.local : call.remote));
+    fatal(call.name, strf("dest and source overlap: %zu bytes at %p and at %p of this PE", call.bytes,
+                          put ? call.remote : call.local, put ? call.local : call.remote));
 }
 
 void Checker::check_collective(const Call& call) const noexcept {
   const Collective& what = *call.collective;
   check_range(call, "dest", what.dest, what.dest_bytes);
   check_range(call, "source", what.source, what.source_bytes);
-  if (what.gaps || !overlap(what.dest, what.dest_bytes, what.source, what.source_bytes) || (what.dest == what.source && what.in_place)) return;
-  fatal(call.name, strf("dest and source overlap: %zu bytes at %p and %zu bytes at %p%s", what.dest_bytes, what.dest, what.source_bytes,
-                        what.source, what.in_place ? "; they may be the same, but not overlap otherwise" : ""));
+  if (what.gaps || !overlap(what.dest, what.dest_bytes, what.source, what.source_bytes) ||
+      (what.dest == what.source && what.in_place))
+    return;
+  fatal(call.name,
+        strf("dest and source overlap: %zu bytes at %p and %zu bytes at %p%s", what.dest_bytes, what.dest,
+             what.source_bytes, what.source, what.in_place ? "; they may be the same, but not overlap otherwise" : ""));
 }
 
 void Checker::check_psync(const Call& call) noexcept {
@@ -158,12 +173,17 @@ void Checker::check_psync(const Call& call) noexcept {
   const auto* words = reinterpret_cast<const std::atomic<long>*>(psync);
   for (int i = 1; i < 3; ++i)  // the first may count arrivals already
     if (const long value = words[i].load(std::memory_order_relaxed); value != SHMEM_SYNC_VALUE)
-      fatal(call.name, strf("pSync[%d] at %p is %ld and not SHMEM_SYNC_VALUE on entry: fill the array on all PEs, and let them meet before its "
-                            "first use; a call that uses it may also still be under way", i, static_cast<const void*>(psync), value));
+      fatal(call.name, strf("pSync[%d] at %p is %ld and not SHMEM_SYNC_VALUE on entry: fill the array on all PEs, and "
+                            "let them meet before its "
+                            "first use; a call that uses it may also still be under way",
+                            i, static_cast<const void*>(psync), value));
   const std::lock_guard guard(psync_mutex_);
   if (call.kind != CallKind::meeting && psyncs_.contains(psync))
-    fatal(call.name, strf("the pSync array at %p is used again too early: other members may still be in the call that used it, since they have "
-                          "not all met this PE since. Use another array, or call shmem_barrier_all or shmem_sync between", static_cast<const void*>(psync)));
+    fatal(call.name,
+          strf("the pSync array at %p is used again too early: other members may still be in the call that used it, "
+               "since they have "
+               "not all met this PE since. Use another array, or call shmem_barrier_all or shmem_sync between",
+               static_cast<const void*>(psync)));
 }
 
 Checker::Members Checker::members_of(const Group& group) {
@@ -235,24 +255,28 @@ void Checker::agree(const Call& call) noexcept {
     hash.add(segment == nullptr ? 0 : segment->key);
   }
   const std::vector<std::uint64_t> signatures = group.gather_words(hash.value, call.name);
-  if (std::any_of(signatures.begin(), signatures.end(), [&](std::uint64_t theirs) { return theirs != hash.value; })) disagree(call, signatures);
+  if (std::any_of(signatures.begin(), signatures.end(), [&](std::uint64_t theirs) { return theirs != hash.value; }))
+    disagree(call, signatures);
 }
 
 /// Every member comes here, and the first that differs from member 0 speaks.
 void Checker::disagree(const Call& call, const std::vector<std::uint64_t>& signatures) noexcept {
   Group& group = *call.collective->group;
-  const auto other = static_cast<int>(
-      std::find_if(signatures.begin(), signatures.end(), [&](auto s) { return s != signatures[0]; }) - signatures.begin());
+  const auto other =
+      static_cast<int>(std::find_if(signatures.begin(), signatures.end(), [&](auto s) { return s != signatures[0]; }) -
+                       signatures.begin());
   const std::string mine = describe(call) + " at " + describe_code(caller_address());
   const auto [first, second] = exchange_texts(group, mine, other, call.name);
   if (group.rank() == other)
-    domain_.fatal->fatal(call.name, strf("the members of the %s do not call the same: PE %d calls %s; PE %d calls %s", group.kind(),
-                                         group.world_pe(0), first.c_str(), group.world_pe(other), second.c_str()));
+    domain_.fatal->fatal(
+        call.name, strf("the members of the %s do not call the same: PE %d calls %s; PE %d calls %s", group.kind(),
+                        group.world_pe(0), first.c_str(), group.world_pe(other), second.c_str()));
   group.sync(call.name);  // until the job ends
 }
 
 void Checker::waiting(const char* call) noexcept {
-  if (records_ == nullptr || thread_level_ == SHMEM_THREAD_MULTIPLE) return;  // another thread may do what this one waits for
+  if (records_ == nullptr || thread_level_ == SHMEM_THREAD_MULTIPLE)
+    return;  // another thread may do what this one waits for
   std::vector<PeState> states;
   for (int pe = 0; pe < domain_.n_pes; ++pe) {
     PeState state{read_status(records_[pe])};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHOAL_CHECK=1: what costs too much to be checked always. Every mistake ends the job with a line that names the PEs, the call,
-// both values and the line of the program.
+// SHOAL_CHECK=1: what costs too much to be checked always. Every mistake ends the job with a line that names the PEs,
+// the call, both values and the line of the program.
 #pragma once
 #include <atomic>
 #include <map>
@@ -66,8 +66,8 @@ class Checker final : public Observer {
   StatusRecord* const records_;
   const int thread_level_;
   Shortcuts* const shortcuts_;
-  const void* const first_thread_;   // the one that called init
-  std::atomic<int> inside_{0};       // threads in calls, where only one may be
+  const void* const first_thread_;  // the one that called init
+  std::atomic<int> inside_{0};      // threads in calls, where only one may be
   std::atomic<const void*> inside_thread_{nullptr};
   std::mutex psync_mutex_;
   std::map<const long*, PsyncUse> psyncs_;

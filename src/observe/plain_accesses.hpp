@@ -17,7 +17,7 @@ class PlainAccesses final {
  public:
   /// Bytes in a row, of symmetric memory, that one place in the program read or wrote.
   struct Range {
-    int pe;  ///< whose memory
+    int pe;                 ///< whose memory
     std::uint32_t segment;  ///< its key
     std::uint64_t offset, bytes;
     std::uintptr_t site;

@@ -29,7 +29,9 @@ std::string duration(double ns) {
   return strf("%.2f s", ns / 1e9);
 }
 
-std::string mean(const Profile::Row& row) { return duration(row.ns / static_cast<double>(std::max<std::uint64_t>(1, row.count))); }
+std::string mean(const Profile::Row& row) {
+  return duration(row.ns / static_cast<double>(std::max<std::uint64_t>(1, row.count)));
+}
 
 constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --page: #f6f7f9; --card: #fff; --ink: #1c2430; --dim: #5d6878; --line: #dfe3e9; --heat: 31, 111, 235; }
@@ -89,11 +91,14 @@ std::vector<std::pair<std::string, Profile::Row>> Profile::by_time() const {
 }
 
 std::string Profile::as_text() const {
-  std::string text = strf("calls of %d PEs, by time\n  %-36s %10s %10s %10s %10s %10s\n", n_pes_, "call", "count", "bytes", "time", "waiting", "mean");
+  std::string text = strf("calls of %d PEs, by time\n  %-36s %10s %10s %10s %10s %10s\n", n_pes_, "call", "count",
+                          "bytes", "time", "waiting", "mean");
   for (const auto& [name, row] : by_time())
-    text += strf("  %-36s %10s %10s %10s %10s %10s\n", name.c_str(), short_number(row.count).c_str(), short_number(row.bytes).c_str(),
-                 duration(row.ns).c_str(), row.waiting_ns > 0 ? duration(row.waiting_ns).c_str() : "-", mean(row).c_str());
-  if (n_pes_ > kMostInText) return text + "bytes from PE to PE: too many PEs to print; SHOAL_PROFILE=name.html draws them\n";
+    text += strf("  %-36s %10s %10s %10s %10s %10s\n", name.c_str(), short_number(row.count).c_str(),
+                 short_number(row.bytes).c_str(), duration(row.ns).c_str(),
+                 row.waiting_ns > 0 ? duration(row.waiting_ns).c_str() : "-", mean(row).c_str());
+  if (n_pes_ > kMostInText)
+    return text + "bytes from PE to PE: too many PEs to print; SHOAL_PROFILE=name.html draws them\n";
   text += "bytes that a PE (row) wrote to, or read from, a PE (column)\n        ";
   for (int to = 0; to < n_pes_; ++to) text += strf(" %7d", to);
   text += "\n";
@@ -108,18 +113,25 @@ std::string Profile::as_text() const {
 
 std::string Profile::as_html(const std::string& title) const {
   std::string page = "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + title +
-                     "</title><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><style>" + kStyle +
-                     "</style></head><body><main><h1>" + title + strf("</h1><p class=\"dim\">%d PEs; times are sums over all PEs.</p>", n_pes_) +
-                     "<h2>Calls</h2><div class=\"card\"><table><tr><th>call</th><th>count</th><th>bytes</th><th>time</th><th>waiting</th>"
+                     "</title><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><style>" +
+                     kStyle + "</style></head><body><main><h1>" + title +
+                     strf("</h1><p class=\"dim\">%d PEs; times are sums over all PEs.</p>", n_pes_) +
+                     "<h2>Calls</h2><div "
+                     "class=\"card\"><table><tr><th>call</th><th>count</th><th>bytes</th><th>time</th><th>waiting</th>"
                      "<th>mean</th><th></th></tr>";
   double most_ns = 1;
   for (const auto& [name, row] : rows_) most_ns = std::max(most_ns, row.ns);
   for (const auto& [name, row] : by_time())
-    page += strf("<tr><td class=\"name\">%s</td><td>%llu</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td style=\"text-align:left\"><span "
-                 "class=\"bar\" style=\"width:%.0fpx\"></span></td></tr>",
-                 name.c_str(), static_cast<unsigned long long>(row.count), short_number(row.bytes).c_str(), duration(row.ns).c_str(),
-                 row.waiting_ns > 0 ? duration(row.waiting_ns).c_str() : "", mean(row).c_str(), 1 + 200 * row.ns / most_ns);
-  page += "</table></div><h2>Who moved bytes to or from whom</h2><div class=\"card\"><table class=\"matrix\"><tr><th>PE</th>";
+    page += strf(
+        "<tr><td class=\"name\">%s</td><td>%llu</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td "
+        "style=\"text-align:left\"><span "
+        "class=\"bar\" style=\"width:%.0fpx\"></span></td></tr>",
+        name.c_str(), static_cast<unsigned long long>(row.count), short_number(row.bytes).c_str(),
+        duration(row.ns).c_str(), row.waiting_ns > 0 ? duration(row.waiting_ns).c_str() : "", mean(row).c_str(),
+        1 + 200 * row.ns / most_ns);
+  page +=
+      "</table></div><h2>Who moved bytes to or from whom</h2><div class=\"card\"><table "
+      "class=\"matrix\"><tr><th>PE</th>";
   std::uint64_t most = 1;
   for (const Link& one : links_) most = std::max(most, one.bytes);
   for (int to = 0; to < n_pes_; ++to) page += strf("<th>%d</th>", to);
@@ -129,14 +141,18 @@ std::string Profile::as_html(const std::string& title) const {
     for (int to = 0; to < n_pes_; ++to) {
       const Link& one = link(from, to);
       // By the logarithm: between a word and gigabytes there is much to see.
-      const double heat = one.bytes == 0 ? 0 : 0.12 + 0.7 * std::log2(1.0 + static_cast<double>(one.bytes)) / std::log2(1.0 + static_cast<double>(most));
+      const double heat = one.bytes == 0 ? 0
+                                         : 0.12 + 0.7 * std::log2(1.0 + static_cast<double>(one.bytes)) /
+                                                      std::log2(1.0 + static_cast<double>(most));
       page += strf("<td style=\"background:rgba(var(--heat),%.2f)\" title=\"%d to %d: %llu calls, %llu bytes\">%s</td>",
                    heat, from, to, static_cast<unsigned long long>(one.count),
                    static_cast<unsigned long long>(one.bytes), one.bytes == 0 ? "" : short_number(one.bytes).c_str());
     }
     page += "</tr>";
   }
-  return page + "</table><p class=\"dim\">Row: the PE that called. Column: the PE whose memory was read or written.</p></div></main></body></html>\n";
+  return page +
+         "</table><p class=\"dim\">Row: the PE that called. Column: the PE whose memory was read or "
+         "written.</p></div></main></body></html>\n";
 }
 
 }  // namespace shoal

@@ -21,7 +21,8 @@ class Profile final {
     std::uint64_t count = 0, bytes = 0;
   };
 
-  explicit Profile(int n_pes = 0) : n_pes_(n_pes), links_(static_cast<std::size_t>(n_pes) * static_cast<std::size_t>(n_pes)) {}
+  explicit Profile(int n_pes = 0)
+      : n_pes_(n_pes), links_(static_cast<std::size_t>(n_pes) * static_cast<std::size_t>(n_pes)) {}
   int n_pes() const noexcept { return n_pes_; }
   Row& row(const std::string& name) { return rows_[name]; }
   const std::map<std::string, Row>& rows() const noexcept { return rows_; }

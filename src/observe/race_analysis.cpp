@@ -45,7 +45,8 @@ struct Word {
 };
 struct WordHash {
   std::size_t operator()(const Word& word) const noexcept {
-    return (word.index * 0x9E3779B97F4A7C15u) ^ (static_cast<std::uint64_t>(word.pe) << 40) ^ (std::uint64_t{word.segment} << 52);
+    return (word.index * 0x9E3779B97F4A7C15u) ^ (static_cast<std::uint64_t>(word.pe) << 40) ^
+           (std::uint64_t{word.segment} << 52);
   }
 };
 
@@ -54,14 +55,15 @@ struct Access {
   RaceAccess who;
   std::size_t component;  // of clocks: ordered before whoever has seen this component's `epoch`
   std::uint32_t epoch;
-  std::uint8_t mask;      // which of the eight bytes
+  std::uint8_t mask;  // which of the eight bytes
   bool atomic;
 };
 
 class Analysis final {
  public:
   explicit Analysis(const std::vector<RaceLog>& logs) : logs_(logs), n_(logs.size()) {
-    // A component for each PE's own steps, and two for what each has under way to each other: puts, and puts with signal.
+    // A component for each PE's own steps, and two for what each has under way to each other: puts, and puts with
+    // signal.
     for (std::size_t pe = 0; pe < n_; ++pe) {
       clocks_.emplace_back(n_ + 2 * n_ * n_);
       clocks_.back()[pe] = 1;
@@ -94,7 +96,9 @@ class Analysis final {
   const RaceEvent& event(int pe, std::uint32_t i) const { return logs_[static_cast<std::size_t>(pe)].events[i]; }
   static CallKind kind(const RaceEvent& event) { return static_cast<CallKind>(event.kind); }
   Clock& clock(int pe) { return clocks_[static_cast<std::size_t>(pe)]; }
-  std::size_t puts(int from, int to) const { return n_ + static_cast<std::size_t>(from) * n_ + static_cast<std::size_t>(to); }
+  std::size_t puts(int from, int to) const {
+    return n_ + static_cast<std::size_t>(from) * n_ + static_cast<std::size_t>(to);
+  }
   std::size_t signalled(int from, int to) const { return puts(from, to) + n_ * n_; }
   bool valid(int pe) const { return pe >= 0 && static_cast<std::size_t>(pe) < n_; }
 
@@ -102,10 +106,12 @@ class Analysis final {
   static void each_word(int pe, const RaceRange& range, See&& see) {
     std::uint64_t left = kMostRaceBytes / 8;
     const std::uint32_t block = range.block == 0 ? range.bytes : range.block;
-    for (std::uint64_t done = 0, at = range.offset; done < range.bytes && block != 0; done += block, at += static_cast<std::uint64_t>(range.stride)) {
+    for (std::uint64_t done = 0, at = range.offset; done < range.bytes && block != 0;
+         done += block, at += static_cast<std::uint64_t>(range.stride)) {
       const std::uint64_t last = at + block - 1;
       for (std::uint64_t index = at / 8; index <= last / 8 && left > 0; ++index, --left) {
-        const unsigned low = index == at / 8 ? static_cast<unsigned>(at % 8) : 0, high = index == last / 8 ? static_cast<unsigned>(last % 8) : 7;
+        const unsigned low = index == at / 8 ? static_cast<unsigned>(at % 8) : 0,
+                       high = index == last / 8 ? static_cast<unsigned>(last % 8) : 7;
         see(Word{pe, range.segment, index}, static_cast<std::uint8_t>((0xffu << low) & (0xffu >> (7 - high))));
       }
     }
@@ -135,21 +141,24 @@ class Analysis final {
   /// What somebody who sees a word that `pe` changes at `target` may rely on.
   Clock visible_at(int pe, int target) {
     Clock what = clock(pe);
-    for (const std::size_t component : {puts(pe, target), signalled(pe, target)}) what[component] = std::max(what[component], fenced_[component]);
+    for (const std::size_t component : {puts(pe, target), signalled(pe, target)})
+      what[component] = std::max(what[component], fenced_[component]);
     return what;
   }
 
-  void access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes, bool atomic, std::size_t component, std::uint32_t epoch) {
+  void access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes, bool atomic,
+              std::size_t component, std::uint32_t epoch) {
     const Clock& seen = clock(pe);
     each_word(target, range, [&](const Word& word, std::uint8_t mask) {
       if (synchronizes_.contains(word)) return;
       auto& before = memory_[word];
       for (const Access& other : before)
-        if (other.who.pe != pe && (other.who.writes || writes) && !(other.atomic && atomic) && (other.mask & mask) != 0 &&
-            seen[other.component] < other.epoch)
+        if (other.who.pe != pe && (other.who.writes || writes) && !(other.atomic && atomic) &&
+            (other.mask & mask) != 0 && seen[other.component] < other.epoch)
           report(other.who, {pe, i, writes}, word);
       std::erase_if(before, [&](const Access& other) {
-        return other.who.pe == pe && other.who.writes == writes && other.component == component && (other.mask & ~mask) == 0;
+        return other.who.pe == pe && other.who.writes == writes && other.component == component &&
+               (other.mask & ~mask) == 0;
       });
       before.push_back({{pe, i, writes}, component, epoch, mask, atomic});
     });
@@ -264,7 +273,8 @@ class Analysis final {
     const auto found = meetings_.find(meeting_of(pe, one));
     if (found == meetings_.end()) return;
     join(clock(pe), found->second.clock);
-    const auto members = std::count_if(found->first.first.begin(), found->first.first.end(), [](auto member) { return member >= 0; });
+    const auto members =
+        std::count_if(found->first.first.begin(), found->first.first.end(), [](auto member) { return member >= 0; });
     if (++found->second.left == static_cast<std::size_t>(members)) meetings_.erase(found);
   }
 

@@ -2,9 +2,11 @@
 // Looks for accesses to the same symmetric memory by different PEs, one of them a write, that nothing orders.
 //
 // All PEs' notes are gone through in the order of time, with a vector clock for each PE. What orders:
-//   - calls of one PE, but a put or an atomic without result only once a quiet, or a fence and then something to the same PE, follows
+//   - calls of one PE, but a put or an atomic without result only once a quiet, or a fence and then something to the
+//   same PE, follows
 //   - a meeting or collective of a team: what all members did before, before what all do after
-//   - a signal, an atomic, or a put to a word that is waited for: before the end of a wait, test or fetching atomic on that word
+//   - a signal, an atomic, or a put to a word that is waited for: before the end of a wait, test or fetching atomic on
+//   that word
 //   - locks: what was done before clear_lock, before what is done after set_lock
 //   - loads and stores of the program's own, between the calls before and after them
 // What a put with signal writes comes with its own signal. Words on which somebody waits are no data: they may be
@@ -18,13 +20,13 @@
 namespace shoal {
 
 struct RaceAccess {
-  int pe;              ///< who
-  std::uint32_t event; ///< index in its log
+  int pe;               ///< who
+  std::uint32_t event;  ///< index in its log
   bool writes;
 };
 struct Race {
   RaceAccess first, second;
-  int target;          ///< whose memory
+  int target;  ///< whose memory
   std::uint32_t segment;
   std::uint64_t offset;  ///< of the first 8 bytes that both touch
 };

@@ -44,13 +44,15 @@ bool names(const char* call, const char* part) noexcept { return std::strstr(cal
 /// Whether the effect may come later than the call returns.
 bool may_be_late(const Call& call) noexcept {
   if (call.kind == CallKind::put) return true;
-  return call.kind == CallKind::atomic && call.writes && names(call.name, "_atomic_") && !names(call.name, "fetch") && !names(call.name, "swap");
+  return call.kind == CallKind::atomic && call.writes && names(call.name, "_atomic_") && !names(call.name, "fetch") &&
+         !names(call.name, "swap");
 }
 
 /// Whether everything that this PE has put before is complete after it.
 bool is_quiet(const Call& call) noexcept {
-  return call.kind == CallKind::quiet || call.kind == CallKind::unlock || call.kind == CallKind::memory || names(call.name, "barrier") ||
-         names(call.name, "aclshmemx_team_") || names(call.name, "sem_post") || names(call.name, "sync_pe");
+  return call.kind == CallKind::quiet || call.kind == CallKind::unlock || call.kind == CallKind::memory ||
+         names(call.name, "barrier") || names(call.name, "aclshmemx_team_") || names(call.name, "sem_post") ||
+         names(call.name, "sync_pe");
 }
 
 /// A wait for a word of another PE is noted by the atomics that it is made of.
@@ -133,9 +135,11 @@ RaceLog RaceLog::unpack(const std::string& bytes) {
   log.dropped = in.take<std::uint64_t>();
   log.complete_until_ns = in.take<std::uint64_t>();
   const auto bad = [&](const RaceEvent& event) {
-    return event.name >= log.names.size() || event.site >= log.sites.size() || (event.group != UINT32_MAX && event.group >= log.groups.size());
+    return event.name >= log.names.size() || event.site >= log.sites.size() ||
+           (event.group != UINT32_MAX && event.group >= log.groups.size());
   };
-  if (log.places.size() != log.sites.size() || std::any_of(log.events.begin(), log.events.end(), bad)) throw Error(Code::peer, "a PE's notes on races make no sense");
+  if (log.places.size() != log.sites.size() || std::any_of(log.events.begin(), log.events.end(), bad))
+    throw Error(Code::peer, "a PE's notes on races make no sense");
   return log;
 }
 
@@ -146,7 +150,8 @@ std::uint32_t RaceRecorder::number_of(std::map<Key, std::uint32_t>& numbers, std
   return found->second;
 }
 
-RaceRange RaceRecorder::range_of(const void* address, std::size_t bytes, std::size_t block, std::ptrdiff_t stride) const noexcept {
+RaceRange RaceRecorder::range_of(const void* address, std::size_t bytes, std::size_t block,
+                                 std::ptrdiff_t stride) const noexcept {
   const auto where = reinterpret_cast<std::uintptr_t>(address);
   const Segment* segment = address == nullptr || bytes == 0 ? nullptr : domain_.segments->find(where, 1);
   if (segment == nullptr) return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHOAL_RACE: what each PE notes of its calls while it runs. PE 0 looks for unordered accesses in all PEs' notes at the end
-// (race_analysis.hpp).
+// SHOAL_RACE: what each PE notes of its calls while it runs. PE 0 looks for unordered accesses in all PEs' notes at the
+// end (race_analysis.hpp).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,19 +18,20 @@ namespace shoal {
 struct RaceRange {
   std::uint32_t segment = 0, bytes = 0;  ///< the segment's key
   std::uint64_t offset = 0;
-  std::uint32_t block = 0;      ///< strided: blocks of so many bytes, else 0
-  std::int32_t stride = 0;      ///< from start to start
+  std::uint32_t block = 0;  ///< strided: blocks of so many bytes, else 0
+  std::int32_t stride = 0;  ///< from start to start
   bool operator==(const RaceRange&) const = default;
 };
 
 struct RaceEvent {
   std::uint64_t begin_ns, end_ns;
-  std::uint8_t kind;            ///< CallKind
-  std::uint8_t writes, completes, starts_late;  ///< atomic: changes the word; it ends with a quiet; its effect waits for a fence or quiet
-  std::int32_t pe;              ///< whose `remote`; -1: none
+  std::uint8_t kind;  ///< CallKind
+  std::uint8_t writes, completes,
+      starts_late;  ///< atomic: changes the word; it ends with a quiet; its effect waits for a fence or quiet
+  std::int32_t pe;  ///< whose `remote`; -1: none
   RaceRange remote, local;
-  std::uint32_t name, site;     ///< numbers in the log's lists
-  std::uint32_t group;          ///< meetings and collectives: number in the log's list, and how often this PE has met it
+  std::uint32_t name, site;  ///< numbers in the log's lists
+  std::uint32_t group;       ///< meetings and collectives: number in the log's list, and how often this PE has met it
   std::uint32_t meeting;
 };
 
@@ -38,11 +39,11 @@ struct RaceEvent {
 struct RaceLog {
   std::vector<RaceEvent> events;
   std::vector<std::string> names;
-  std::vector<std::uint64_t> sites;             ///< addresses of code, of this PE's process
-  std::vector<std::uint64_t> places;            ///< of these, by numbers that are equal on all PEs
+  std::vector<std::uint64_t> sites;               ///< addresses of code, of this PE's process
+  std::vector<std::uint64_t> places;              ///< of these, by numbers that are equal on all PEs
   std::vector<std::vector<std::int32_t>> groups;  ///< members' world PEs
-  std::uint64_t dropped = 0;                    ///< calls that there was no room for
-  std::uint64_t complete_until_ns = UINT64_MAX; ///< when the first of them began
+  std::uint64_t dropped = 0;                      ///< calls that there was no room for
+  std::uint64_t complete_until_ns = UINT64_MAX;   ///< when the first of them began
 
   std::string pack() const;
   /// @throws Error{peer} for what is none

@@ -13,7 +13,9 @@ namespace {
 bool moves(CallKind kind) noexcept {
   return kind == CallKind::put || kind == CallKind::get || kind == CallKind::atomic || kind == CallKind::signal;
 }
-bool waits(CallKind kind) noexcept { return kind == CallKind::wait || kind == CallKind::lock || kind == CallKind::meeting; }
+bool waits(CallKind kind) noexcept {
+  return kind == CallKind::wait || kind == CallKind::lock || kind == CallKind::meeting;
+}
 
 /// The counts of this thread, and whose they are.
 struct Mine {
@@ -38,7 +40,11 @@ struct Recorder::Thread {
 };
 
 Recorder::Recorder(const Domain& domain, Counters* counters, std::unique_ptr<TraceWriter> trace, Shortcuts* shortcuts)
-    : domain_(domain), counters_(counters), trace_(std::move(trace)), shortcuts_(shortcuts), id_(now_ns() ^ reinterpret_cast<std::uintptr_t>(this)) {
+    : domain_(domain),
+      counters_(counters),
+      trace_(std::move(trace)),
+      shortcuts_(shortcuts),
+      id_(now_ns() ^ reinterpret_cast<std::uintptr_t>(this)) {
   ns_per_tick();  // its first moment
   if (counters_ != nullptr) counters_->watched.store(1, std::memory_order_relaxed);
 }

@@ -277,10 +277,9 @@ std::string TlsSession::reason(int error) const {
   const int number = ERR_GET_REASON(code);
   if (!secret && number == SSL_R_CERTIFICATE_VERIFY_FAILED) {
     const long result = SSL_get_verify_result(ssl_);
-    const bool other_authority = result == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
-                                 result == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
-                                 result == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
-                                 result == X509_V_ERR_CERT_SIGNATURE_FAILURE;
+    const bool other_authority =
+        result == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN || result == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+        result == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY || result == X509_V_ERR_CERT_SIGNATURE_FAILURE;
     return strf("the other side's certificate %s is refused: %s%s", refused_.c_str(),
                 X509_verify_cert_error_string(result),
                 other_authority ? " (it is not of this side's authority, SHOAL_TLS_CA)" : "");

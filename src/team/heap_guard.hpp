@@ -26,7 +26,8 @@ class HeapGuard final : public Blocks {
   /// The block at `start` was handed out; kBytes behind it are its guard.
   void allocated(char* start, std::size_t bytes) noexcept;
   void freed(char* start) noexcept;
-  static constexpr std::size_t kLooked = 1024;  ///< blocks that damage(false) looks at, going round where there are more
+  static constexpr std::size_t kLooked =
+      1024;  ///< blocks that damage(false) looks at, going round where there are more
 
   Block around(std::uintptr_t address) const noexcept override;
   std::string explain(std::uintptr_t address, std::size_t bytes) const override;

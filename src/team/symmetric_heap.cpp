@@ -42,7 +42,10 @@ void SymmetricHeap::show() noexcept {
 }
 
 void* SymmetricHeap::allocate(Group& group, std::size_t bytes, std::size_t alignment, const char* call) noexcept {
-  const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes, .unit = "bytes", .also = {alignment == 0 ? "" : ", aligned to %ld", static_cast<long>(alignment)}});
+  const WatchedCollective watched(group, CallKind::memory, call,
+                                  {.count = bytes,
+                                   .unit = "bytes",
+                                   .also = {alignment == 0 ? "" : ", aligned to %ld", static_cast<long>(alignment)}});
   if (bytes == 0) return nullptr;
   void* block = take(bytes, alignment);
   group.world().quiet();  // as a barrier does

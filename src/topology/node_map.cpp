@@ -59,8 +59,7 @@ std::vector<int> fake_nodes(const std::string& text, int n_pes, const char* give
 std::vector<int> number_nodes(const std::vector<std::pair<int, int>>& names) {
   std::map<std::pair<int, int>, int> known;
   std::vector<int> nodes;
-  for (const auto& name : names)
-    nodes.push_back(known.try_emplace(name, static_cast<int>(known.size())).first->second);
+  for (const auto& name : names) nodes.push_back(known.try_emplace(name, static_cast<int>(known.size())).first->second);
   return nodes;
 }
 

@@ -38,9 +38,10 @@ inline Frame refusal_of(const Frame& request) noexcept {
   return {Type::refused, 0, 0, 0, request.key, request.offset, 0};
 }
 inline std::string refusal_text(int pe, const Frame& refusal) {
-  return strf("PE %d refused to let this PE access offset %#llx of segment %u: was its heap destroyed, or is this PE no member "
-              "of the team that it belongs to?",
-              pe, static_cast<unsigned long long>(refusal.offset), refusal.key);
+  return strf(
+      "PE %d refused to let this PE access offset %#llx of segment %u: was its heap destroyed, or is this PE no member "
+      "of the team that it belongs to?",
+      pe, static_cast<unsigned long long>(refusal.offset), refusal.key);
 }
 
 struct Operands {

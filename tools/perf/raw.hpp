@@ -50,30 +50,14 @@ inline void relax() {
 /// Copies as plainly as can be: a few instructions where they are enough, else memcpy.
 inline void copy(void* to, const void* from, std::size_t bytes) {
   switch (bytes) {
-    case 1:
-      std::memcpy(to, from, 1);
-      break;
-    case 2:
-      std::memcpy(to, from, 2);
-      break;
-    case 4:
-      std::memcpy(to, from, 4);
-      break;
-    case 8:
-      std::memcpy(to, from, 8);
-      break;
-    case 16:
-      std::memcpy(to, from, 16);
-      break;
-    case 32:
-      std::memcpy(to, from, 32);
-      break;
-    case 64:
-      std::memcpy(to, from, 64);
-      break;
-    default:
-      std::memcpy(to, from, bytes);
-      break;
+    case 1: std::memcpy(to, from, 1); break;
+    case 2: std::memcpy(to, from, 2); break;
+    case 4: std::memcpy(to, from, 4); break;
+    case 8: std::memcpy(to, from, 8); break;
+    case 16: std::memcpy(to, from, 16); break;
+    case 32: std::memcpy(to, from, 32); break;
+    case 64: std::memcpy(to, from, 64); break;
+    default: std::memcpy(to, from, bytes); break;
   }
   keep();
 }

@@ -12,14 +12,10 @@ namespace shoal::perf {
 
 const char* name_of(Who who) {
   switch (who) {
-    case Who::pe0:
-      return "PE 0";
-    case Who::pair:
-      return "0 and 1";
-    case Who::pairs:
-      return "pairs";
-    case Who::all:
-      return "all";
+    case Who::pe0: return "PE 0";
+    case Who::pair: return "0 and 1";
+    case Who::pairs: return "pairs";
+    case Who::all: return "all";
   }
   return "";
 }
@@ -28,14 +24,10 @@ namespace {
 
 bool takes_part(Who who, const World& world) {
   switch (who) {
-    case Who::pe0:
-      return world.me == 0;
-    case Who::pair:
-      return world.me < 2;
-    case Who::pairs:
-      return world.n == 1 || (world.me ^ 1) < world.n;
-    case Who::all:
-      return true;
+    case Who::pe0: return world.me == 0;
+    case Who::pair: return world.me < 2;
+    case Who::pairs: return world.n == 1 || (world.me ^ 1) < world.n;
+    case Who::all: return true;
   }
   return false;
 }

@@ -125,12 +125,9 @@ class Session {
 
   std::vector<std::size_t> turns(const Test& test) const {
     switch (test.by) {
-      case By::once:
-        return {8};
-      case By::bytes:
-        return chosen_sizes(options_);
-      case By::threads:
-        return thread_counts(options_, world_.cpus);
+      case By::once: return {8};
+      case By::bytes: return chosen_sizes(options_);
+      case By::threads: return thread_counts(options_, world_.cpus);
     }
     return {};
   }

@@ -39,14 +39,10 @@ std::size_t space_of(const Test& test, std::size_t size, int n, std::size_t stri
   // Strided tests move elements of 8 bytes; a size below that is one element.
   const std::size_t element = size < 8 ? 8 : size;
   switch (test.space) {
-    case Space::one:
-      return size;
-    case Space::strided:
-      return element * stride;
-    case Space::per_pe:
-      return size * pes;
-    case Space::per_pe_strided:
-      return element * stride * pes;
+    case Space::one: return size;
+    case Space::strided: return element * stride;
+    case Space::per_pe: return size * pes;
+    case Space::per_pe_strided: return element * stride * pes;
   }
   return size;
 }

@@ -15,15 +15,15 @@ struct Settings {
   bool tag_output = false;
   bool verbose = false;
   double timeout_s = 0;  ///< 0: none
-  int nnodes = 1;                ///< launchers of the job, each with its own PEs
+  int nnodes = 1;        ///< launchers of the job, each with its own PEs
   bool nnodes_given = false;
   int node_rank = 0;
-  std::string rdzv;              ///< where they meet
-  double rdzv_timeout_s = 120;   ///< until when all must have come
-  std::string secret_file;       ///< "": what SHOAL_JOB_SECRET_FILE says
+  std::string rdzv;             ///< where they meet
+  double rdzv_timeout_s = 120;  ///< until when all must have come
+  std::string secret_file;      ///< "": what SHOAL_JOB_SECRET_FILE says
   bool no_tls = false;
   std::string fake_nodes;  ///< "": none
-  std::string wdir;      ///< "": where shoalrun was started
+  std::string wdir;        ///< "": where shoalrun was started
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> program;  ///< and its arguments
   std::string show;                  ///< what --help or --version asks to print; then nothing runs

@@ -61,12 +61,12 @@ class Job final {
       100 * kMs;                                       // two of a kind within it are one: a terminal, or timeout(1),
                                                        // signals the whole process group, the guard forwards besides
   static constexpr std::uint64_t kLostNs = 100 * kMs;  // for a script to end as its program did
-  static constexpr std::uint64_t kLeftoverNs = 300 * kMs;    // for what scripts leave in the background, at a good end
-  static constexpr std::uint64_t kJoinNs = 5'000 * kMs;      // for a program left in the background to call shmem_init
-  static constexpr std::uint64_t kReportNs = 500 * kMs;      // for other nodes to say what their PEs do
-  static constexpr int kNodesAsked = 32;                     // for so many more, standstill is looked for less often
+  static constexpr std::uint64_t kLeftoverNs = 300 * kMs;  // for what scripts leave in the background, at a good end
+  static constexpr std::uint64_t kJoinNs = 5'000 * kMs;    // for a program left in the background to call shmem_init
+  static constexpr std::uint64_t kReportNs = 500 * kMs;    // for other nodes to say what their PEs do
+  static constexpr int kNodesAsked = 32;                   // for so many more, standstill is looked for less often
   static constexpr std::uint64_t kStandstillNs = 1'000 * kMs;  // between looks whether the job can go on
-  static constexpr std::uint64_t kForegroundNs = 500 * kMs;  // between looks whether the terminal is ours again
+  static constexpr std::uint64_t kForegroundNs = 500 * kMs;    // between looks whether the terminal is ours again
 
   enum class Source { guard, signals, failures, terminal, terminal_out, sink, channel, session, stream, others };
   struct Watch {
@@ -182,13 +182,13 @@ class Job final {
     std::vector<PeState> told;   // of the whole job, without those here
     std::vector<bool> answered;  // by node
   } inquiry_;
-  std::vector<int> unanswered_;  // by node: questions; each answers them in order
+  std::vector<int> unanswered_;                        // by node: questions; each answers them in order
   std::vector<std::optional<std::int64_t>> ahead_ns_;  // by node: what its clock shows less than ours
   bool timed_out_ = false;
-  std::uint64_t ending_ns_ = 0;    // when it was decided to end the job; 0: it runs
-  std::uint64_t kill_ns_ = 0;      // when everything is killed, if ending
-  std::uint64_t joined_ns_ = 0;    // when a PE joined last
-  std::uint64_t quiet_ns_ = 0;     // since when only processes are left that never were a PE
+  std::uint64_t ending_ns_ = 0;  // when it was decided to end the job; 0: it runs
+  std::uint64_t kill_ns_ = 0;    // when everything is killed, if ending
+  std::uint64_t joined_ns_ = 0;  // when a PE joined last
+  std::uint64_t quiet_ns_ = 0;   // since when only processes are left that never were a PE
   bool leftovers_named_ = false;
   StandstillWatch standstill_;
   std::uint64_t standstill_ns_ = 0;  // when it is looked at next

@@ -115,10 +115,12 @@ void Job::inquire(const std::string& title) {
 }
 
 void Job::on_report(std::uint32_t node, const std::string& bytes) {
-  if (node >= unanswered_.size() || unanswered_[node] == 0 || --unanswered_[node] != 0) return;  // to an earlier question
+  if (node >= unanswered_.size() || unanswered_[node] == 0 || --unanswered_[node] != 0)
+    return;  // to an earlier question
   StateReport report = unpack_states(bytes, total_);
   const Meeting::Member& member = others_->meeting().members[node];
-  if (inquiry_.asked_ns == 0 || report.first != member.first || report.pes.size() != static_cast<std::size_t>(member.pes))
+  if (inquiry_.asked_ns == 0 || report.first != member.first ||
+      report.pes.size() != static_cast<std::size_t>(member.pes))
     return;
   // Always by the first difference of the clocks, so that what is the same remains so.
   ahead_ns_.resize(static_cast<std::size_t>(settings_.nnodes));

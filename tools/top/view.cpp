@@ -94,9 +94,9 @@ std::string as_json(const Look& look) {
     text += strf(
         "%s\n  {\"pe\": %zu, \"pid\": %d, \"phase\": \"%s\", \"ended\": %s, \"call\": %s, \"arguments\": %s, "
         "\"seconds\": %.3f, ",
-        i == 0 ? "" : ",", i, status.pid,
-        pe.state.known ? phase_name(status.phase) : "unknown", pe.state.ended.empty() ? "false" : "true",
-        json_string(status.call).c_str(), json_string(status.detail).c_str(), seconds);
+        i == 0 ? "" : ",", i, status.pid, pe.state.known ? phase_name(status.phase) : "unknown",
+        pe.state.ended.empty() ? "false" : "true", json_string(status.call).c_str(), json_string(status.detail).c_str(),
+        seconds);
     text += strf("\"waits\": %llu, \"waited_seconds\": %.6f, \"heap_bytes\": %llu, \"heap_used\": %llu, ",
                  static_cast<unsigned long long>(pe.waits), static_cast<double>(pe.waited_ns) * 1e-9,
                  static_cast<unsigned long long>(pe.heap_bytes), static_cast<unsigned long long>(pe.heap_used));

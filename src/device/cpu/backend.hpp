@@ -27,8 +27,8 @@ class CpuBackend final : public device::Backend {
   bool passed(const device::Marker* marker) const noexcept override;
   void synchronize(device::Marker* marker) noexcept override;
 
-  /// Runs a kernel on the calling thread and returns when it has ended. Threads that do so at a time don't wait for each
-  /// other.
+  /// Runs a kernel on the calling thread and returns when it has ended. Threads that do so at a time don't wait for
+  /// each other.
   void run_here(const device::Launch& launch) noexcept;
 
   /// Before the job ends: all streams are idle, and the other PEs are told that no kernel follows.

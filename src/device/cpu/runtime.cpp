@@ -130,7 +130,7 @@ int CpuRuntime::deserter(const CoreState& core, const Site& site) const noexcept
 }
 
 void CpuRuntime::end_hopeless(const CoreState& core, const Site& site, bool long_wait, bool (*done)(void*),
-                            void* argument) const noexcept {
+                              void* argument) const noexcept {
   if (site.cores != 0) {
     const std::uint64_t gone = core.launch->ended.load(std::memory_order_acquire) & site.cores;
     // Who has ended had met before: had it come to this meeting, it would be over.
@@ -230,7 +230,8 @@ void CpuRuntime::fail(const CoreState& core, const char* call, const char* argum
       break;
     case Fault::busy:
       what = strf(
-          "%s: another launch, of %s, meets over the same team at this time: launch one after the other (in one stream, "
+          "%s: another launch, of %s, meets over the same team at this time: launch one after the other (in one "
+          "stream, "
           "or with an event between), or give each a team of its own",
           argument, name_of(*static_cast<const LaunchState*>(address)).c_str());
       break;

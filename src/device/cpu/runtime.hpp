@@ -23,7 +23,7 @@ struct DeviceSetup {
   int processors = 1;             ///< of this machine
   int cores = 0;                  ///< the most that a launch may have
   std::size_t scratch_bytes = 0;
-  std::uint64_t number = 0;       ///< no other device of the process has it
+  std::uint64_t number = 0;  ///< no other device of the process has it
   EngineSetup xdma;
 };
 
@@ -64,7 +64,7 @@ class CpuRuntime final : public device::Runtime {
   int deserter(const device::CoreState& core, const device::Site& site) const noexcept;
   /// Ends the job if the core waits for something that cannot come any more.
   void end_hopeless(const device::CoreState& core, const device::Site& site, bool long_wait, bool (*done)(void*),
-                  void* argument) const noexcept;
+                    void* argument) const noexcept;
 
   /// How a kernel is spoken of. Looked up once, then kept.
   struct Names {

@@ -103,9 +103,7 @@ void CpuStream::run(Operation& operation) noexcept {
     case Operation::Kind::copy: copy_shared(operation.to, operation.from, operation.bytes); break;
     case Operation::Kind::call: call_host(operation); break;
     case Operation::Kind::record: operation.point->store(true, std::memory_order_release); break;
-    case Operation::Kind::wait:
-      await([&] { return device::Marker::passed(operation.point); });
-      break;
+    case Operation::Kind::wait: await([&] { return device::Marker::passed(operation.point); }); break;
   }
   carried = here.outer;
 }
@@ -176,7 +174,8 @@ void CpuStream::await(Done&& done) noexcept {
 
 void CpuStream::synchronize() noexcept {
   if (runs_here()) {
-    constexpr const char* what = "called inside of this stream's own work: it would wait for itself; wait outside of it";
+    constexpr const char* what =
+        "called inside of this stream's own work: it would wait for itself; wait outside of it";
     if (const device::CoreState* core = running_core()) runtime_.kernel_failed(*core, "Stream::synchronize", what);
     runtime_.setup().world->fatal("Stream::synchronize", what);
   }

@@ -31,9 +31,7 @@ class Marker final {
     const std::lock_guard guard(mutex_);
     return last_;
   }
-  static bool passed(const Point& point) noexcept {
-    return point == nullptr || point->load(std::memory_order_acquire);
-  }
+  static bool passed(const Point& point) noexcept { return point == nullptr || point->load(std::memory_order_acquire); }
 
  private:
   mutable std::mutex mutex_;

@@ -21,9 +21,9 @@ using wire::Type;
 
 namespace {
 
-constexpr int kReadsAtOnce = 64;  // then others get their turn
+constexpr int kReadsAtOnce = 64;       // then others get their turn
 constexpr std::uint64_t kInline = 64;  // a put this short is handled when all of it is there
-constexpr std::size_t kWord = 8;       // whoever waits for one sees it whole: a body that is coming is written up to its end
+constexpr std::size_t kWord = 8;  // whoever waits for one sees it whole: a body that is coming is written up to its end
 
 /// The part of `bytes` at `to` that does not end inside a word.
 std::uint64_t up_to_word(const char* to, std::uint64_t bytes) noexcept {
@@ -38,7 +38,8 @@ Connection::Connection(int pe, std::unique_ptr<Stream> stream, Target& target)
       stream_(std::move(stream)),
       address_(SocketAddress::peer_of(stream_->fd()).text()),
       target_(target),
-      out_(new std::byte[kBuffer]), in_(new std::byte[kBuffer]) {}
+      out_(new std::byte[kBuffer]),
+      in_(new std::byte[kBuffer]) {}
 
 void Connection::fail(const std::string& why) noexcept {
   if (broken()) return;
@@ -111,7 +112,9 @@ void Connection::next_answer() noexcept {
   const bool gathered = answer.data == nullptr || bytes <= kCopied;
   if (!has_room(gathered ? bytes : 0)) return;
   answers_.pop_front();
-  if (gathered) return append(answer.frame, answer.data != nullptr ? answer.data : reinterpret_cast<const char*>(&answer.value), bytes);
+  if (gathered)
+    return append(answer.frame, answer.data != nullptr ? answer.data : reinterpret_cast<const char*>(&answer.value),
+                  bytes);
   append(answer.frame, nullptr, 0);
   body_ = {const_cast<char*>(answer.data), bytes};
   body_is_answer_ = true;
@@ -298,14 +301,14 @@ void Connection::on_get(const Frame& frame) noexcept {
 void Connection::on_atomic(const Frame& frame, const Operands& operands) noexcept {
   char* word = target_.admit(pe_, frame.key, frame.offset, frame.width, Access::atomic);
   if (word == nullptr) return refuse(frame);
-  const std::uint64_t old = apply({static_cast<AtomicOp>(frame.op), frame.width, operands.operand, operands.compare}, word);
+  const std::uint64_t old =
+      apply({static_cast<AtomicOp>(frame.op), frame.width, operands.operand, operands.compare}, word);
   touched_ = true;
   if (frame.type == Type::fetch) reply({Type::reply, 0, 0, 0, 0, 0, frame.width}, nullptr, old);
 }
 
 void Connection::on_reply(const Frame& frame) noexcept {
-  if (frame.type == Type::refused)
-    target_.fail(wire::refusal_text(pe_, frame));
+  if (frame.type == Type::refused) target_.fail(wire::refusal_text(pe_, frame));
   const Awaited& awaited = awaited_.front();
   if (awaited.bytes == 0) return finish_await();
   body_in_ = {awaited.to, awaited.bytes};

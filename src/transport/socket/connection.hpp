@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to one other PE: frames both ways, requests of both sides. What is small is gathered in a buffer and leaves
-// together; what is large goes straight from and to the caller's memory.
+// One connection to one other PE: frames both ways, requests of both sides. What is small is gathered in a buffer and
+// leaves together; what is large goes straight from and to the caller's memory.
 //
 // Thread safety: whoever owns it (owner()) uses it, one thread at a time; an owner serves both directions, so that two
 // PEs which write to each other never both stop reading. The flags that others read are atomic.
@@ -25,8 +25,9 @@ namespace shoal {
 class Connection final {
  public:
   static constexpr std::size_t kBuffer = 64 * 1024;
-  static constexpr std::size_t kCopied = 8 * 1024;      ///< up to here data are gathered, beyond sent from where they are
-  static constexpr std::size_t kFlushAt = kBuffer / 2;  ///< this much leaves at once: the other side need not idle meanwhile
+  static constexpr std::size_t kCopied = 8 * 1024;  ///< up to here data are gathered, beyond sent from where they are
+  static constexpr std::size_t kFlushAt =
+      kBuffer / 2;  ///< this much leaves at once: the other side need not idle meanwhile
 
   Connection(int pe, std::unique_ptr<Stream> stream, Target& target);
 
@@ -47,10 +48,13 @@ class Connection final {
   // The rest is the owner's.
 
   /// Whether a frame with `bytes` (at most kCopied) behind it can be appended now.
-  bool has_room(std::size_t bytes) const noexcept { return body_.left == 0 && out_end_ + sizeof(wire::Frame) + bytes <= kBuffer; }
+  bool has_room(std::size_t bytes) const noexcept {
+    return body_.left == 0 && out_end_ + sizeof(wire::Frame) + bytes <= kBuffer;
+  }
   /// Whether another answer of `bytes` can be awaited now.
   bool may_await(std::uint64_t bytes) const noexcept {
-    return awaited_.size() < wire::kMostPending && (awaited_bytes_ == 0 || awaited_bytes_ + bytes <= wire::kMostPendingBytes);
+    return awaited_.size() < wire::kMostPending &&
+           (awaited_bytes_ == 0 || awaited_bytes_ + bytes <= wire::kMostPendingBytes);
   }
   void append(const wire::Frame& frame, const void* data, std::size_t bytes) noexcept;
   /// The same for what nobody will ask about: it leaves busy() as it is.
@@ -131,9 +135,9 @@ class Connection final {
   Incoming incoming_ = Incoming::none;
   std::deque<Awaited> awaited_;
   std::uint64_t awaited_bytes_ = 0;
-  bool bulk_ = false;         // long bodies follow each other: the next frame is read alone, its body to where it belongs
+  bool bulk_ = false;  // long bodies follow each other: the next frame is read alone, its body to where it belongs
   bool unconfirmed_ = false;  // something was sent that no answer outstanding will confirm
-  bool touched_ = false;  // memory or tallies changed since target_.wake()
+  bool touched_ = false;      // memory or tallies changed since target_.wake()
 };
 
 }  // namespace shoal

@@ -14,8 +14,8 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kMostStrangers = 256;             // that have not said hello yet, besides all PEs at once
-constexpr std::uint64_t kHelloNs = 10'000'000'000;      // to say it
+constexpr std::size_t kMostStrangers = 256;         // that have not said hello yet, besides all PEs at once
+constexpr std::uint64_t kHelloNs = 10'000'000'000;  // to say it
 constexpr int kLookMs = 1000;
 constexpr int kAgainMs = 10;  // where descriptors or memory are short
 
@@ -30,8 +30,13 @@ struct Door::Pending {
   std::size_t heard = 0;
 };
 
-Door::Door(UniqueFd listener, int n_pes, const StreamMaker& maker, const SocketSettings& settings, Target& target, Visitor visitor)
-    : most_(kMostStrangers + static_cast<std::size_t>(n_pes)), listener_(std::move(listener)), maker_(maker), settings_(settings), target_(target),
+Door::Door(UniqueFd listener, int n_pes, const StreamMaker& maker, const SocketSettings& settings, Target& target,
+           Visitor visitor)
+    : most_(kMostStrangers + static_cast<std::size_t>(n_pes)),
+      listener_(std::move(listener)),
+      maker_(maker),
+      settings_(settings),
+      target_(target),
       visitor_(std::move(visitor)) {
   thread_ = start_thread([this] { run(); });
 }
@@ -68,7 +73,8 @@ void Door::accept_all() noexcept {
 bool Door::advance(Pending& pending) {
   if (!pending.open && !(pending.open = pending.stream->handshake())) return false;
   while (pending.heard < sizeof pending.hello) {
-    const ssize_t n = pending.stream->read(reinterpret_cast<char*>(&pending.hello) + pending.heard, sizeof pending.hello - pending.heard);
+    const ssize_t n = pending.stream->read(reinterpret_cast<char*>(&pending.hello) + pending.heard,
+                                           sizeof pending.hello - pending.heard);
     if (n == Stream::kAgain) return false;
     if (n == Stream::kEnded) throw Error(pending.stream->code(), pending.stream->why());
     pending.heard += static_cast<std::size_t>(n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets other PEs in: a thread that accepts connections, has them say who they are, and hands those on that belong to the job.
-// A stranger who connects and says nothing, or the wrong thing, costs the others nothing.
+// Lets other PEs in: a thread that accepts connections, has them say who they are, and hands those on that belong to
+// the job. A stranger who connects and says nothing, or the wrong thing, costs the others nothing.
 #pragma once
 #include <functional>
 #include <memory>
@@ -21,7 +21,8 @@ class Door final {
   using Visitor = std::function<void(const wire::Hello&, std::unique_ptr<Stream>)>;
 
   /// @param maker, target  outlive the door
-  Door(UniqueFd listener, int n_pes, const StreamMaker& maker, const SocketSettings& settings, Target& target, Visitor visitor);
+  Door(UniqueFd listener, int n_pes, const StreamMaker& maker, const SocketSettings& settings, Target& target,
+       Visitor visitor);
   ~Door();
 
  private:

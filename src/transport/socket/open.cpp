@@ -53,7 +53,8 @@ void send_all(Stream& stream, const void* from, std::size_t bytes, std::uint64_t
            [&](std::size_t done) { return stream.write(static_cast<const char*>(from) + done, bytes - done); });
 }
 void receive_all(Stream& stream, void* to, std::size_t bytes, std::uint64_t deadline_ns) {
-  move_all(stream, bytes, POLLIN, deadline_ns, [&](std::size_t done) { return stream.read(static_cast<char*>(to) + done, bytes - done); });
+  move_all(stream, bytes, POLLIN, deadline_ns,
+           [&](std::size_t done) { return stream.read(static_cast<char*>(to) + done, bytes - done); });
 }
 
 /// Whether the other side has closed the connection behind what it said.
@@ -92,7 +93,8 @@ Connection& SocketTransport::open(int pe) noexcept {
 
 /// The door of a PE that is stopped, in a debugger say, does not answer; its kernel does, so nothing has failed.
 void SocketTransport::say_silent(int pe, const std::string& tried) const {
-  print_line(me_, strf("PE %d (on %s) does not answer%s: is it stopped? Waiting for it", pe, endpoint_of(pe).machine.c_str(), tried.c_str()));
+  print_line(me_, strf("PE %d (on %s) does not answer%s: is it stopped? Waiting for it", pe,
+                       endpoint_of(pe).machine.c_str(), tried.c_str()));
 }
 
 /// Whether it may be told hello: not if it has connected itself.
@@ -106,7 +108,9 @@ bool SocketTransport::begin_asking(int pe) {
 
 /// @return null where that PE connects itself, or has
 std::unique_ptr<Stream> SocketTransport::dial(int pe) {
-  const auto has_connected = [&] { return peers_[static_cast<std::size_t>(pe)].load(std::memory_order_acquire) != nullptr; };
+  const auto has_connected = [&] {
+    return peers_[static_cast<std::size_t>(pe)].load(std::memory_order_acquire) != nullptr;
+  };
   const Endpoint endpoint = endpoint_of(pe);
   const std::uint64_t began_ns = now_ns();
   std::uint64_t deadline_ns = began_ns + kDialNs, answer_ns = kAnswerNs;
@@ -129,15 +133,19 @@ std::unique_ptr<Stream> SocketTransport::dial(int pe) {
       attempt.refused = false;
       deadline_ns = now_ns() + kDialNs;
     } else if (now_ns() >= (attempt.refused ? began_ns + kRefusedNs : deadline_ns)) {
-      throw Error(Code::peer, strf("none of its addresses lets this PE in within %d s (%s). %s",
-                                   static_cast<int>((attempt.refused ? kRefusedNs : kDialNs) / kSecond), attempt.tried.c_str(),
-                                   attempt.refused ? "See that all PEs have certificates of one authority, for their own numbers, or the same secret"
-                                                   : "Name the network to use with SHOAL_INTERFACE, and see that no firewall is between the nodes"));
+      throw Error(
+          Code::peer,
+          strf("none of its addresses lets this PE in within %d s (%s). %s",
+               static_cast<int>((attempt.refused ? kRefusedNs : kDialNs) / kSecond), attempt.tried.c_str(),
+               attempt.refused
+                   ? "See that all PEs have certificates of one authority, for their own numbers, or the same secret"
+                   : "Name the network to use with SHOAL_INTERFACE, and see that no firewall is between the nodes"));
     }
   }
 }
 
-std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& host, std::uint64_t answer_ns, Attempt& attempt) {
+std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& host, std::uint64_t answer_ns,
+                                                   Attempt& attempt) {
   const std::uint16_t port = places_[static_cast<std::size_t>(pe)].port;
   std::uint64_t deadline_ns = UINT64_MAX;
   std::string why;
@@ -152,7 +160,8 @@ std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& ho
     stream->check_peer(pe, identity_of(pe));
     attempt.use_theirs = !begin_asking(pe);
     if (attempt.use_theirs) return nullptr;
-    wire::Hello hello{wire::kMagic, wire::kVersion, static_cast<std::uint32_t>(me_), static_cast<std::uint32_t>(pe), {}};
+    wire::Hello hello{
+        wire::kMagic, wire::kVersion, static_cast<std::uint32_t>(me_), static_cast<std::uint32_t>(pe), {}};
     std::memcpy(hello.job, job_.data(), sizeof hello.job);
     send_all(*stream, &hello, sizeof hello, deadline_ns);
     wire::Welcome welcome;
@@ -176,8 +185,9 @@ void SocketTransport::on_hello(const wire::Hello& hello, std::unique_ptr<Stream>
     const std::string who = SocketAddress::peer_of(stream->fd()).text();
     unsigned different = 0;  // compared whole: the time must not tell how much of a guess is right
     for (std::size_t i = 0; i < job_.size(); ++i) different |= static_cast<unsigned>(hello.job[i] ^ job_[i]);
-    if (hello.magic != wire::kMagic || hello.version != wire::kVersion || different != 0 || hello.to != static_cast<std::uint32_t>(me_) ||
-        hello.from >= static_cast<std::uint32_t>(n_pes_) || hello.from == hello.to)
+    if (hello.magic != wire::kMagic || hello.version != wire::kVersion || different != 0 ||
+        hello.to != static_cast<std::uint32_t>(me_) || hello.from >= static_cast<std::uint32_t>(n_pes_) ||
+        hello.from == hello.to)
       return target_.refused(who, strf("its hello is not of this job's (from PE %u to PE %u)", hello.from, hello.to));
     const int pe = static_cast<int>(hello.from);
     stream->check_peer(pe, identity_of(pe));
@@ -200,8 +210,8 @@ void SocketTransport::add(int pe, std::unique_ptr<Stream> stream) {
   owned_.push_back(std::make_unique<Connection>(pe, std::move(stream), target_));
   Connection& connection = *owned_.back();
   if (!watch(connection, EPOLL_CTL_ADD))
-    target_.fail(strf("cannot watch the connection to PE %d (on %s): epoll_ctl: %s", pe, endpoint_of(pe).machine.c_str(),
-                      std::strerror(errno)));
+    target_.fail(strf("cannot watch the connection to PE %d (on %s): epoll_ctl: %s", pe,
+                      endpoint_of(pe).machine.c_str(), std::strerror(errno)));
   const int count = opened_count_.load(std::memory_order_relaxed);
   opened_list_[static_cast<std::size_t>(count)].store(&connection, std::memory_order_relaxed);
   opened_count_.store(count + 1, std::memory_order_release);

@@ -20,20 +20,27 @@ using wire::Type;
 
 namespace {
 
-constexpr int kPollEach = 8;                          // up to so many connections are read without asking which has something
+constexpr int kPollEach = 8;  // up to so many connections are read without asking which has something
 constexpr int kEvents = 64;
-constexpr int kRoundsAtOnce = 4;                      // of receiving from one connection, then others get their turn
-constexpr int kLookMs = 1000;                         // between looks whether a machine is silent
-constexpr int kOwnedMs = 1;                           // until it is looked again at what another thread keeps
-constexpr int kSpins = 64;                            // before a sender sleeps until its socket takes more
+constexpr int kRoundsAtOnce = 4;                       // of receiving from one connection, then others get their turn
+constexpr int kLookMs = 1000;                          // between looks whether a machine is silent
+constexpr int kOwnedMs = 1;                            // until it is looked again at what another thread keeps
+constexpr int kSpins = 64;                             // before a sender sleeps until its socket takes more
 constexpr std::uint64_t kToBeEndedNs = 1'500'000'000;  // a launcher notices a dead PE sooner, and knows more about it
 
 }  // namespace
 
-SocketTransport::SocketTransport(int me, int n_pes, const SocketSettings& settings, std::unique_ptr<StreamMaker> maker, Target& target)
-    : me_(me), n_pes_(n_pes), settings_(settings), maker_(std::move(maker)), target_(target),
-      listener_(listen_anywhere(settings_, endpoint_)), epoll_(UniqueFd(::epoll_create1(EPOLL_CLOEXEC))),
-      dialing_(static_cast<std::size_t>(n_pes)), peers_(new std::atomic<Connection*>[static_cast<std::size_t>(n_pes)]()),
+SocketTransport::SocketTransport(int me, int n_pes, const SocketSettings& settings, std::unique_ptr<StreamMaker> maker,
+                                 Target& target)
+    : me_(me),
+      n_pes_(n_pes),
+      settings_(settings),
+      maker_(std::move(maker)),
+      target_(target),
+      listener_(listen_anywhere(settings_, endpoint_)),
+      epoll_(UniqueFd(::epoll_create1(EPOLL_CLOEXEC))),
+      dialing_(static_cast<std::size_t>(n_pes)),
+      peers_(new std::atomic<Connection*>[static_cast<std::size_t>(n_pes)]()),
       opened_list_(new std::atomic<Connection*>[static_cast<std::size_t>(n_pes)]()) {
   if (!epoll_) throw_errno("epoll_create1");
   if (::getrandom(job_.data(), job_.size(), 0) != static_cast<ssize_t>(job_.size())) throw_errno("getrandom");
@@ -58,19 +65,19 @@ void SocketTransport::start(std::vector<std::string> addresses) {
     const std::string& address = addresses[pe];
     const std::size_t job_end = address.find(' '), identity_end = address.find(' ', job_end + 1);
     const std::size_t port_end = address.find('\n');
-    if (identity_end == std::string::npos || port_end == std::string::npos ||
-        (pe == 0 && job_end != 2 * job_.size()))
+    if (identity_end == std::string::npos || port_end == std::string::npos || (pe == 0 && job_end != 2 * job_.size()))
       throw Error(Code::peer, strf("\"%s\" is no address of a PE", address.c_str()));
     const std::string identity = address.substr(job_end + 1, identity_end - job_end - 1);
     if (identity != "-") identities_.resize(addresses.size());
     if (identity != "-") identities_[pe] = identity;
-    places_.push_back({&*machines_.insert(address.substr(port_end)).first,
-                       Endpoint::parse(address.substr(identity_end + 1)).port});
+    places_.push_back(
+        {&*machines_.insert(address.substr(port_end)).first, Endpoint::parse(address.substr(identity_end + 1)).port});
   }
   for (std::size_t i = 0; i < job_.size(); ++i)  // the first PE's is the job's
     job_[i] = static_cast<std::uint8_t>(std::stoi(addresses[0].substr(2 * i, 2), nullptr, 16));
-  door_ = std::make_unique<Door>(std::move(listener_), n_pes_, *maker_, settings_, target_,
-                                 [this](const wire::Hello& hello, std::unique_ptr<Stream> stream) { on_hello(hello, std::move(stream)); });
+  door_ = std::make_unique<Door>(
+      std::move(listener_), n_pes_, *maker_, settings_, target_,
+      [this](const wire::Hello& hello, std::unique_ptr<Stream> stream) { on_hello(hello, std::move(stream)); });
   thread_.start();
 }
 
@@ -117,7 +124,8 @@ void SocketTransport::put_body(Connection& connection, const Frame& frame, const
   make_room(connection, 0);
   const std::uint64_t sent = connection.sent_bodies();
   connection.append_body(frame, data, frame.bytes);
-  for (int round = 0; !connection.flush() && connection.sent_bodies() == sent; ++round) wait_on(connection, POLLIN | POLLOUT, round);
+  for (int round = 0; !connection.flush() && connection.sent_bodies() == sent; ++round)
+    wait_on(connection, POLLIN | POLLOUT, round);
 }
 
 void SocketTransport::get(const Far& from, void* to, std::size_t bytes, Tally& tally, bool gather) noexcept {
@@ -147,7 +155,8 @@ void SocketTransport::update(const Far& word, const AtomicCall& call) noexcept {
   const Operands operands{call.operand, call.compare};
   const Owning owning(connection.owner());
   make_room(connection, sizeof operands);
-  connection.append({Type::update, static_cast<std::uint8_t>(call.op), call.width, 0, word.key, word.offset, 0}, &operands, sizeof operands);
+  connection.append({Type::update, static_cast<std::uint8_t>(call.op), call.width, 0, word.key, word.offset, 0},
+                    &operands, sizeof operands);
   appended(connection);
 }
 
@@ -156,7 +165,9 @@ void SocketTransport::raise(const Far& word, std::uint64_t value) noexcept {
   const Operands operands{value, 0};
   const Owning owning(connection.owner());
   make_room(connection, sizeof operands);
-  connection.append_unconfirmed({Type::update, static_cast<std::uint8_t>(AtomicOp::swap), 8, 0, word.key, word.offset, 0}, &operands, sizeof operands);
+  connection.append_unconfirmed(
+      {Type::update, static_cast<std::uint8_t>(AtomicOp::swap), 8, 0, word.key, word.offset, 0}, &operands,
+      sizeof operands);
   connection.flush();
 }
 
@@ -168,7 +179,8 @@ void SocketTransport::fetch(const Far& word, const AtomicCall& call, void* old, 
   make_room(connection, sizeof operands);
   tally.left.fetch_add(1, std::memory_order_relaxed);
   connection.await(old, call.width, tally);
-  connection.append({Type::fetch, static_cast<std::uint8_t>(call.op), call.width, 0, word.key, word.offset, 0}, &operands, sizeof operands);
+  connection.append({Type::fetch, static_cast<std::uint8_t>(call.op), call.width, 0, word.key, word.offset, 0},
+                    &operands, sizeof operands);
   if (gather)
     appended(connection);
   else
@@ -253,11 +265,12 @@ bool SocketTransport::serve(Connection& connection) noexcept {
 }
 
 void SocketTransport::note_if_lost(Connection& connection) noexcept {
-  if (connection.broken() && !leaving_.load(std::memory_order_relaxed)) lost_.store(&connection, std::memory_order_release);
+  if (connection.broken() && !leaving_.load(std::memory_order_relaxed))
+    lost_.store(&connection, std::memory_order_release);
 }
 
-/// For the thread, which must not miss who is lost while the program waits for a PE that is stopped: what an owner keeps
-/// comes again as an event.
+/// For the thread, which must not miss who is lost while the program waits for a PE that is stopped: what an owner
+/// keeps comes again as an event.
 bool SocketTransport::own_soon(Connection& connection) noexcept {
   if (connection.owner().own_soon()) return true;
   ::poll(nullptr, 0, kOwnedMs);
@@ -282,7 +295,8 @@ void SocketTransport::send_what_lies() noexcept {
 bool SocketTransport::serve_all() noexcept {
   bool any = false;
   const int count = opened_count_.load(std::memory_order_acquire);
-  for (int i = 0; i < count; ++i) any |= serve(*opened_list_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed));
+  for (int i = 0; i < count; ++i)
+    any |= serve(*opened_list_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed));
   return any;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transport over TCP sockets, encrypted or not: the stream maker decides. One connection to each PE that something was
-// ever sent to or by, opened on first use.
+// The transport over TCP sockets, encrypted or not: the stream maker decides. One connection to each PE that something
+// was ever sent to or by, opened on first use.
 #pragma once
 #include <array>
 #include <atomic>
@@ -24,7 +24,8 @@ namespace shoal {
 class SocketTransport final : public Transport, private Served {
  public:
   /// Listens. @param target  outlives this. @throws Error
-  SocketTransport(int me, int n_pes, const SocketSettings& settings, std::unique_ptr<StreamMaker> maker, Target& target);
+  SocketTransport(int me, int n_pes, const SocketSettings& settings, std::unique_ptr<StreamMaker> maker,
+                  Target& target);
   ~SocketTransport() override;
 
   const char* name() const noexcept override { return maker_->name(); }
@@ -55,7 +56,7 @@ class SocketTransport final : public Transport, private Served {
   std::string identity_of(int pe) const;
   /// What came of dialling a PE's addresses.
   struct Attempt {
-    std::string tried;  // what was wrong with each, for messages
+    std::string tried;                     // what was wrong with each, for messages
     bool refused = false, silent = false;  // one has another's credentials; at one nobody answers
     bool use_theirs = false;
   };
@@ -106,9 +107,9 @@ class SocketTransport final : public Transport, private Served {
 
   std::mutex opening_;
   std::condition_variable opened_;
-  std::vector<Dialing> dialing_;                                // by PE
-  std::atomic<std::size_t> host_that_led_{0};                   // its position among a machine's addresses, the last time
-  std::vector<std::unique_ptr<Connection>> owned_;              // all ever opened
+  std::vector<Dialing> dialing_;                    // by PE
+  std::atomic<std::size_t> host_that_led_{0};       // its position among a machine's addresses, the last time
+  std::vector<std::unique_ptr<Connection>> owned_;  // all ever opened
   std::unique_ptr<std::atomic<Connection*>[]> peers_, opened_list_;  // by PE; in the order of opening
   std::atomic<int> opened_count_{0};
 

@@ -24,10 +24,12 @@ class Stream {
   virtual ssize_t read(void* to, std::size_t bytes) noexcept = 0;
   virtual ssize_t write(const void* from, std::size_t bytes) noexcept = 0;
   /// `head`, then `body`, in one go where the stream can. @return bytes of both together, kAgain or kEnded
-  virtual ssize_t write_both(const void* head, std::size_t head_bytes, const void* body, std::size_t body_bytes) noexcept = 0;
+  virtual ssize_t write_both(const void* head, std::size_t head_bytes, const void* body,
+                             std::size_t body_bytes) noexcept = 0;
   /// Opening, on either side, before anything else: true when done, false to be called again. @throws Error
   virtual bool handshake() = 0;
-  /// After the handshake: whether the other side may speak for `pe`, whose maker's identity() was `identity`. @throws Error
+  /// After the handshake: whether the other side may speak for `pe`, whose maker's identity() was `identity`. @throws
+  /// Error
   virtual void check_peer(int, const std::string&) const {}
   /// How many bytes one read() gives for certain; 0: that is not known yet.
   virtual std::size_t available() const noexcept = 0;

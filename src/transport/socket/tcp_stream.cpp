@@ -25,7 +25,8 @@ class TcpStream final : public Stream {
     const ssize_t n = ::send(socket_.get(), from, bytes, MSG_NOSIGNAL);
     return n > 0 ? n : failed();
   }
-  ssize_t write_both(const void* head, std::size_t head_bytes, const void* body, std::size_t body_bytes) noexcept override {
+  ssize_t write_both(const void* head, std::size_t head_bytes, const void* body,
+                     std::size_t body_bytes) noexcept override {
     iovec parts[2] = {{const_cast<void*>(head), head_bytes}, {const_cast<void*>(body), body_bytes}};
     msghdr message{};
     message.msg_iov = parts;
@@ -54,7 +55,9 @@ class TcpStream final : public Stream {
 class Tcp final : public StreamMaker {
  public:
   const char* name() const noexcept override { return "tcp"; }
-  std::unique_ptr<Stream> make(UniqueFd socket, bool) const override { return std::make_unique<TcpStream>(std::move(socket)); }
+  std::unique_ptr<Stream> make(UniqueFd socket, bool) const override {
+    return std::make_unique<TcpStream>(std::move(socket));
+  }
 };
 
 }  // namespace

@@ -16,7 +16,8 @@ constexpr std::size_t kReadAhead = 64 * 1024;  // several records a system call
 
 class TlsStream final : public Stream {
  public:
-  TlsStream(UniqueFd socket, std::unique_ptr<TlsSession> session) : socket_(std::move(socket)), session_(std::move(session)) {
+  TlsStream(UniqueFd socket, std::unique_ptr<TlsSession> session)
+      : socket_(std::move(socket)), session_(std::move(session)) {
     SSL_set_read_ahead(session_->native(), 1);
     SSL_set_default_read_buffer_len(session_->native(), kReadAhead);
   }
@@ -45,7 +46,9 @@ class TlsStream final : public Stream {
       return failed(error);
     }
   }
-  ssize_t write_both(const void* head, std::size_t head_bytes, const void*, std::size_t) noexcept override { return write(head, head_bytes); }
+  ssize_t write_both(const void* head, std::size_t head_bytes, const void*, std::size_t) noexcept override {
+    return write(head, head_bytes);
+  }
   bool handshake() override { return session_->handshake() == TlsSession::Progress::done; }
   void check_peer(int pe, const std::string& identity) const override { session_->check_peer(pe, identity); }
   /// The rest of a record that is open; the first bytes of the next are to be read to open it.
@@ -87,6 +90,8 @@ class Tls final : public StreamMaker {
 
 }  // namespace
 
-std::unique_ptr<StreamMaker> make_tls(std::unique_ptr<TlsContext> context) { return std::make_unique<Tls>(std::move(context)); }
+std::unique_ptr<StreamMaker> make_tls(std::unique_ptr<TlsContext> context) {
+  return std::make_unique<Tls>(std::move(context));
+}
 
 }  // namespace shoal

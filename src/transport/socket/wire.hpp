@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels on a connection between two PEs (docs/networking.md): frames, after a Hello by the PE that connects, which is
-// answered by a Welcome. Little-endian.
+// What travels on a connection between two PEs (docs/networking.md): frames, after a Hello by the PE that connects,
+// which is answered by a Welcome. Little-endian.
 #pragma once
 #include <cstdint>
 
@@ -8,8 +8,9 @@
 
 namespace shoal::wire {
 
-inline constexpr std::uint32_t kMagic = 0x4c414f53;         // "SOAL"
-inline constexpr std::uint32_t kWelcomeMagic = 0x57414f53;  // "SOAW": a hello that comes back to its sender is no welcome
+inline constexpr std::uint32_t kMagic = 0x4c414f53;  // "SOAL"
+inline constexpr std::uint32_t kWelcomeMagic =
+    0x57414f53;  // "SOAW": a hello that comes back to its sender is no welcome
 inline constexpr std::uint32_t kVersion = 2;
 
 struct Hello {
@@ -19,8 +20,8 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 32);
 
-/// `use_yours`: both connected at once, and the lower rank's connection is the one that stays: whoever hears it waits for the
-/// connection that the other one makes, or has made.
+/// `use_yours`: both connected at once, and the lower rank's connection is the one that stays: whoever hears it waits
+/// for the connection that the other one makes, or has made.
 enum class Answer : std::uint32_t { welcome = 1, use_yours };
 struct Welcome {
   std::uint32_t magic;  // kWelcomeMagic
@@ -28,7 +29,8 @@ struct Welcome {
 };
 static_assert(sizeof(Welcome) == 8);
 
-/// Messages are no longer than this: longer puts and gets are cut, puts between two words, so that others get their turn.
+/// Messages are no longer than this: longer puts and gets are cut, puts between two words, so that others get their
+/// turn.
 inline constexpr std::uint64_t kLongest = 512 * 1024;
 
 }  // namespace shoal::wire

@@ -253,8 +253,7 @@ bool UcxTransport::on_atomic(UcxPeer& peer, const Frame& frame, const char* behi
 
 bool UcxTransport::on_reply(UcxPeer& peer, const Frame& frame, const char* behind) noexcept {
   if (peer.awaited.empty()) return false;
-  if (frame.type == Type::refused)
-    target_.fail(wire::refusal_text(peer.pe, frame));
+  if (frame.type == Type::refused) target_.fail(wire::refusal_text(peer.pe, frame));
   const UcxPeer::Awaited done = peer.awaited.front();
   if (done.bytes != frame.bytes) return false;
   peer.awaited.pop_front();

@@ -65,7 +65,7 @@ struct UcxPeer {
   std::deque<Awaited> awaited;                 // answers, in the order of their requests
   std::uint64_t awaited_bytes = 0;
   std::optional<wire::Frame> refusal;  // of a put or update of its, which the next answer tells
-  bool unanswered = false;  // something was given that no answer outstanding will confirm
+  bool unanswered = false;             // something was given that no answer outstanding will confirm
   // Native puts so far; up to which they have arrived; up to which UCX was asked whether they have.
   std::uint64_t puts = 0, flushed = 0, flushing = 0;
   int gets_in_flight = 0;  // native

@@ -188,10 +188,10 @@ void UcxTransport::connect(UcxPeer& peer) noexcept {
   };
   const ucs_status_t status = ucp_.ucp_ep_create(worker_, &params, &peer.ep);
   if (status == UCS_OK) return;
-  target_.fail(
-      strf("UCX cannot connect to PE %d (on %s): %s. Name the device to use with SHOAL_INTERFACE or UCX_NET_DEVICES, and "
-           "see that the nodes have a network in common that UCX knows (UCX_TLS)",
-           peer.pe, machine.c_str(), ucp_.ucs_status_string(status)));
+  target_.fail(strf(
+      "UCX cannot connect to PE %d (on %s): %s. Name the device to use with SHOAL_INTERFACE or UCX_NET_DEVICES, and "
+      "see that the nodes have a network in common that UCX knows (UCX_TLS)",
+      peer.pe, machine.c_str(), ucp_.ucs_status_string(status)));
 }
 
 void UcxTransport::broke(UcxPeer& peer, const char* why) noexcept {

@@ -129,7 +129,8 @@ class UcxTransport final : public Transport, private Served {
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;  // the worker's
   std::string address_;
-  std::vector<std::pair<std::string, std::string>> machines_;  // by PE: its machine, for messages, and where its worker is
+  std::vector<std::pair<std::string, std::string>>
+      machines_;  // by PE: its machine, for messages, and where its worker is
 
   OwnerFlag owner_;                              // of the worker, and of what follows
   std::vector<std::unique_ptr<UcxPeer>> peers_;  // by PE; null: never spoken to
