@@ -25,6 +25,7 @@ import shoal
 
 from . import _array, _core
 from ._team import KINDS, OPERATIONS, give_back, without_slots
+from ._torch_threads import serve, serve_transfers, started
 from ._torch_work import CoalescedWork, TransferWork, Work
 
 _TYPES = {torch.int8: 0, torch.int16: 1, torch.int32: 2, torch.int64: 3, torch.uint8: 4, torch.float32: 8, torch.float64: 9, torch.complex64: 11,
@@ -38,7 +39,6 @@ _REDUCTIONS = {int(getattr(dist.ReduceOp.RedOpType, name)): operation for name, 
     ("PREMUL_SUM", "sum"))}
 _PLAIN = {kind: (OPERATIONS[operation], None, None) for kind, operation in _REDUCTIONS.items()}  # see _reduction
 _AVERAGE, _PREMULTIPLIED = int(dist.ReduceOp.RedOpType.AVG), int(dist.ReduceOp.RedOpType.PREMUL_SUM)
-_SLICE = 0.005  # seconds: how long a thread waits for transfers before it looks whether there are more, or it should end
 _groups: "weakref.WeakSet" = weakref.WeakSet()
 _serials = itertools.count()
 
@@ -48,40 +48,6 @@ def _close() -> None:
     # A thread that came back from waiting after the interpreter's end could only be killed.
     for group in list(_groups):
         group._end_threads()
-
-
-# The threads of a group. They hold it only while it has work: that a group is dropped ends them.
-
-def _started(name: str, target: "Callable[..., None]", *arguments: Any) -> threading.Thread:
-    thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
-    thread.start()
-    return thread
-
-
-def _serve(tokens: "queue.SimpleQueue") -> None:
-    _core.enter_background()
-    while (work := tokens.get()) is not None:
-        group = work._group
-        if group is not None:
-            group._run_until(work)
-        del work, group
-
-
-def _serve_transfers(works: "queue.SimpleQueue", ending: threading.Event) -> None:
-    _core.enter_background()
-    pending: "list[TransferWork]" = []
-    while not ending.is_set():
-        while not pending or not works.empty():
-            work = works.get()
-            if work is None:
-                return
-            pending.append(work)
-            del work
-        try:
-            _core.wait_any_transfer([work._transfer for work in pending], _SLICE)
-        except TimeoutError:
-            pass
-        pending = [work for work in pending if not work.is_completed()]
 
 
 def empty(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -194,7 +160,7 @@ class ProcessGroup(dist.ProcessGroup):
             self._queue.append(work)
             with self._starting:
                 if self._thread is None:
-                    self._thread = _started("shoal", _serve, self._tokens)
+                    self._thread = started("shoal", serve, self._tokens)
             self._tokens.put(work)
             return self._begun(work)
         with self._lock:
@@ -497,7 +463,7 @@ class ProcessGroup(dist.ProcessGroup):
         if not work.is_completed():
             with self._starting:
                 if self._transfer_thread is None:
-                    self._transfer_thread = _started("shoal transfers", _serve_transfers, self._transfers, self._ending)
+                    self._transfer_thread = started("shoal transfers", serve_transfers, self._transfers, self._ending)
             self._transfers.put(work)
         return self._begun(work)
 
