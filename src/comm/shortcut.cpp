@@ -25,7 +25,7 @@ double CallCount::ticks() const noexcept {
 }
 
 CallCount& CallCounts::add_row(const char* name) {
-  if (2 * ++used > rows.size()) {
+  if (8 * ++used > rows.size()) {
     std::vector<CallCount> before(2 * rows.size());
     before.swap(rows);
     --shift;

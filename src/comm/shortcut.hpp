@@ -56,7 +56,7 @@ struct CallCounts {
   /// One small call of so many is timed. A prime: what programs do in turns they do in rounds of other numbers.
   static constexpr std::uint64_t kSampled = 61;
   static constexpr std::size_t kTimedBytes = 64 * 1024;  ///< moves of so much are not small
-  static constexpr unsigned kFirstBits = 5;              ///< of the number of rows: few routines are called
+  static constexpr unsigned kFirstBits = 7;              ///< of the number of rows
 
   CallCounts(int n_pes, std::uint16_t thread_) : thread(thread_), links(static_cast<std::size_t>(n_pes)) {}
   /// The row of a routine, or the empty one where it belongs.
@@ -87,7 +87,7 @@ struct CallCounts {
   std::span<TraceEvent> events;  ///< room for the next ones of a trace
   unsigned shift = 64 - kFirstBits;
   std::vector<CallCount> rows = std::vector<CallCount>(1u << kFirstBits);
-  std::size_t used = 0;          // at most half of them
+  std::size_t used = 0;          // at most an eighth of them: a call seldom finds another one's first
   std::vector<LinkCount> links;  // by world PE
 };
 

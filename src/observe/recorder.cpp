@@ -28,9 +28,13 @@ thread_local constinit Mine mine __attribute__((tls_model("initial-exec")));
 
 /// What one thread has counted, and the call that it is in. Written by that thread only.
 struct Recorder::Thread {
-  Thread(int n_pes, std::size_t number) : counts(n_pes, static_cast<std::uint16_t>(number)) {}
+  Thread(int n_pes, std::size_t number, Shortcut* shortcut_)
+      : counts(n_pes, static_cast<std::uint16_t>(number)), shortcut(shortcut_) {
+    if (shortcut != nullptr) shortcut->count_in(&counts);
+  }
 
   CallCounts counts;
+  Shortcut* const shortcut;        // this thread's; null: there is none
   std::vector<CallCount*> moving;  // rows of routines that move bytes
   int depth = 0;                   // above 1: in what a call is made of
   CallCount* row = nullptr;        // null: a part of another call
@@ -56,9 +60,9 @@ Recorder::~Recorder() {
 Recorder::Thread& Recorder::here() noexcept {
   if (mine.recorder != id_) [[unlikely]] {
     const std::lock_guard guard(mutex_);
-    threads_.push_back(std::make_unique<Thread>(domain_.n_pes, threads_.size()));
+    Shortcut* const shortcut = shortcuts_ == nullptr ? nullptr : &shortcuts_->here();
+    threads_.push_back(std::make_unique<Thread>(domain_.n_pes, threads_.size(), shortcut));
     mine = {id_, threads_.back().get()};
-    if (shortcuts_ != nullptr) shortcuts_->here().count_in(&threads_.back()->counts);
   }
   return *static_cast<Thread*>(mine.thread);
 }
@@ -67,10 +71,7 @@ void Recorder::begin(const Call& call) noexcept {
   Thread& thread = here();
   if (++thread.depth > 1) return;
   const bool move = moves(call.kind);
-  if (shortcuts_ != nullptr) {
-    Shortcut& shortcut = shortcuts_->here();
-    move ? shortcut.remember(call) : shortcut.close();
-  }
+  if (thread.shortcut != nullptr) move ? thread.shortcut->remember(call) : thread.shortcut->close();
   thread.row = nullptr;
   thread.timing = CallCount::Timing::none;
   thread.event = nullptr;
@@ -125,7 +126,7 @@ void Recorder::end(const Call& call) noexcept {
     link.bytes += call.bytes;
   }
   if (inner) return;
-  if (shortcuts_ != nullptr && !move) shortcuts_->here().open();
+  if (thread.shortcut != nullptr && !move) thread.shortcut->open();
   const bool timed = thread.timing != CallCount::Timing::none;
   const std::uint64_t now = timed ? ticks() : 0;
   if (thread.event != nullptr) thread.event->end = now;
