@@ -66,7 +66,9 @@ TEST(Together, NobodyIsToldByWhoFailsAfterTheStart) {
   const auto errors = run_pes([](Together& pe) {
     pe.barrier();
     pe.started();
-    if (pe.rank() == 1) EXPECT_FALSE(pe.fail("too late"));
+    if (pe.rank() == 1) {
+      EXPECT_FALSE(pe.fail("too late"));
+    }
     pe.leave();
   });
   EXPECT_EQ(errors, std::vector<std::string>(3));
