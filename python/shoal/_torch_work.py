@@ -220,8 +220,11 @@ class TransferWork(Work):
         with self._once:
             if self._done:
                 return
-            if self._staged is not None and self._error is None:
-                self._result[0].detach().copy_(self._staged)
+            try:
+                if self._staged is not None and self._error is None:
+                    self._result[0].detach().copy_(self._staged)
+            except Exception as error:  # pylint: disable=broad-exception-caught
+                self._error = error.with_traceback(None)
             self._staged = self._keeps = None
             self._source = self._ranks.get(self._transfer.pe, -1)
             self._finish()

@@ -225,9 +225,13 @@ int merge_trace(const std::string& file, int n_pes) {
   const Pieces pieces = find_pieces(file, n_pes);
   if (pieces.empty()) return 0;
   const Clocks clocks(pieces);
-  // What was there before is whole until this is.
-  const std::string unfinished = file + ".unfinished";
-  std::FILE* out = std::fopen(unfinished.c_str(), "we");
+  // A trace that was there before is whole until this is. What is no file, such as a device, must not become one.
+  const auto there = std::filesystem::symlink_status(file).type();
+  const bool replaces = there == std::filesystem::file_type::not_found || there == std::filesystem::file_type::regular;
+  const std::string written = replaces ? file + ".unfinished" : file;
+  // Not to wait for a reader, where it is a pipe.
+  const int fd = ::open(written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+  std::FILE* out = fd < 0 ? nullptr : ::fdopen(fd, "w");
   bool failed = out == nullptr;
   if (!failed) {
     std::fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
@@ -237,9 +241,9 @@ int merge_trace(const std::string& file, int n_pes) {
     failed = std::ferror(out) != 0;
     failed = std::fclose(out) != 0 || failed;
   }
-  if (failed || ::rename(unfinished.c_str(), file.c_str()) != 0) {
+  if (failed || (replaces && ::rename(written.c_str(), file.c_str()) != 0)) {
     const int code = errno;
-    ::unlink(unfinished.c_str());
+    if (replaces) ::unlink(written.c_str());
     errno = code;
     throw_errno("cannot write the trace " + file + ", so its pieces " + file + ".pe-* are left");
   }

@@ -70,8 +70,8 @@ void Checker::begin(const Call& call) noexcept {
   enter_thread(call);
   if (call.kind == CallKind::memory && call.collective->dest != nullptr) check_guard(call);
   if (call.collective == nullptr) {
-    // Whatever it waited for may tell it that others have gone on.
-    if (call.kind >= CallKind::wait && call.kind <= CallKind::meeting) forget_psyncs();
+    // It may be, or lead to, what tells this PE that others have gone on.
+    forget_psyncs();
     check_operands(call);
     if (shortcuts_ != nullptr) shortcuts_->here().remember(call);
     return;
@@ -82,11 +82,11 @@ void Checker::begin(const Call& call) noexcept {
   if (group.psync() != nullptr) check_psync(call);
   agree(call);
   met(group);
-  if (group.psync() == nullptr || call.kind == CallKind::meeting)
-    return;  // the same set may meet on the same array again
+  // The same set may meet on the same array again; and what one thread uses, another may learn to be free.
+  if (group.psync() == nullptr || call.kind == CallKind::meeting || thread_level_ == SHMEM_THREAD_MULTIPLE) return;
   const std::lock_guard guard(psync_mutex_);
   psyncs_[group.psync()] = {members_of(group)};
-  if (shortcuts_ != nullptr) shortcuts_->here().forget();  // the next wait, which may free the array, is to be told
+  if (shortcuts_ != nullptr) shortcuts_->here().forget();  // the next call, whichever it is, is to be told
 }
 
 void Checker::end(const Call& call) noexcept {
@@ -195,17 +195,17 @@ Checker::Members Checker::members_of(const Group& group) {
 void Checker::met(const Group& group) noexcept {
   const std::lock_guard guard(psync_mutex_);
   if (psyncs_.empty()) return;
-  std::vector<bool> here(static_cast<std::size_t>(domain_.n_pes));
-  for (int member = 0; member < group.size(); ++member) here[static_cast<std::size_t>(group.world_pe(member))] = true;
+  std::vector<bool> met_here(static_cast<std::size_t>(domain_.n_pes));
+  for (int member = 0; member < group.size(); ++member) met_here[static_cast<std::size_t>(group.world_pe(member))] = true;
   const Members now = members_of(group);
   for (auto entry = psyncs_.begin(); entry != psyncs_.end();) {
     auto& [psync, use] = *entry;
     const int stride = (use.set.last - use.set.first) / (use.set.size - 1);
     bool all = true;
-    for (int pe = use.set.first; pe <= use.set.last && all; pe += stride) all = here[static_cast<std::size_t>(pe)];
-    const bool free = psync == group.psync() || all || use.met_since.value_or(now) != now;
+    for (int pe = use.set.first; pe <= use.set.last && all; pe += stride) all = met_here[static_cast<std::size_t>(pe)];
+    const bool gone = psync == group.psync() || all || use.met_since.value_or(now) != now;
     use.met_since = now;
-    entry = free ? psyncs_.erase(entry) : std::next(entry);
+    entry = gone ? psyncs_.erase(entry) : std::next(entry);
   }
 }
 

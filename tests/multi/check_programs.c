@@ -302,6 +302,13 @@ static void right(void) {
     shmem_long_wait_until(&word, SHMEM_CMP_GE, i + 1);
   }
   shmem_barrier_all();
+  for (int i = 0; i < 3 && me < 2; ++i) {  // nor does it matter what the signal is sent by
+    source[1] = 10 + i;
+    shmem_broadcast64(dest, source, 4, 0, 0, 0, 2, other_psync);
+    shmem_long_put(&word, &source[1], 1, 1 - me);
+    shmem_long_wait_until(&word, SHMEM_CMP_GE, 10 + i);
+  }
+  shmem_barrier_all();
   for (int i = 0; i < 3; ++i) shmem_long_sum_to_all(dest, source, 1, me, 0, 1, work, psync);
   shmem_long_alltoalls(SHMEM_TEAM_WORLD, dest, dest + 1, 2, 2, 2);  // one between the other's elements
   shmem_set_lock(&lock);
