@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -226,7 +227,8 @@ int merge_trace(const std::string& file, int n_pes) {
   if (pieces.empty()) return 0;
   const Clocks clocks(pieces);
   // A trace that was there before is whole until this is. What is no file, such as a device, must not become one.
-  const auto there = std::filesystem::symlink_status(file).type();
+  std::error_code unknown;
+  const auto there = std::filesystem::symlink_status(file, unknown).type();
   const bool replaces = there == std::filesystem::file_type::not_found || there == std::filesystem::file_type::regular;
   const std::string written = replaces ? file + ".unfinished" : file;
   // Not to wait for a reader, where it is a pipe.
