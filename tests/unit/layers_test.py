@@ -49,6 +49,7 @@ MUTABLE_GLOBALS = {
     r"CpuCore::run\(.*\)::stack$": "a thread's own stack for the handler of a crash",
     r"shoal::in_library_thread$": "which threads the library has started: what they call is no call of the program's",
     r"::(mine_?|began|depth|here)$": "a thread's own counts and calls, while somebody watches",
+    r"::Turn::here_$": "whether a thread is in init or finalize, for what interrupts it",
     r"shoal::SegmentTable::unique\(\)::last$": "numbers that no two heaps share",
     r"::(own_code\(\)::range|ns_per_tick\(\)::first)$": "constants of the process, found out once",
     r"shoal::load_ucp\(\)::functions$": "where a library that stays has its functions: found out once",
