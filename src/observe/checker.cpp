@@ -107,13 +107,11 @@ void Checker::enter_thread(const Call& call) noexcept {
     if (inside_.fetch_add(1, std::memory_order_acquire) > 0 && inside_thread_.load(std::memory_order_relaxed) != self)
       fatal(call.name,
             "called while another thread of this PE is in a call, though the thread level is SHMEM_THREAD_SERIALIZED: "
-            "let one "
-            "thread at a time call, or ask shmem_init_thread for SHMEM_THREAD_MULTIPLE");
+            "let one thread at a time call, or ask shmem_init_thread for SHMEM_THREAD_MULTIPLE");
     inside_thread_.store(self, std::memory_order_relaxed);
   } else if (self != first_thread_) {
     fatal(call.name, strf("called by a thread that did not call init, though the thread level is SHMEM_THREAD_%s: ask "
-                          "shmem_init_thread for "
-                          "SHMEM_THREAD_SERIALIZED or SHMEM_THREAD_MULTIPLE",
+                          "shmem_init_thread for SHMEM_THREAD_SERIALIZED or SHMEM_THREAD_MULTIPLE",
                           thread_level_ == SHMEM_THREAD_SINGLE ? "SINGLE" : "FUNNELED"));
   }
 }
@@ -196,7 +194,8 @@ void Checker::met(const Group& group) noexcept {
   const std::lock_guard guard(psync_mutex_);
   if (psyncs_.empty()) return;
   std::vector<bool> met_here(static_cast<std::size_t>(domain_.n_pes));
-  for (int member = 0; member < group.size(); ++member) met_here[static_cast<std::size_t>(group.world_pe(member))] = true;
+  for (int member = 0; member < group.size(); ++member)
+    met_here[static_cast<std::size_t>(group.world_pe(member))] = true;
   const Members now = members_of(group);
   for (auto entry = psyncs_.begin(); entry != psyncs_.end();) {
     auto& [psync, use] = *entry;
