@@ -160,6 +160,7 @@ SHOAL_API_X void shmemx_heap_destroy(shmemx_heap_t heap) {
   const WatchedCollective watched(*found.team, CallKind::memory, call, {.unit = "", .also = {", heap %ld", key}});
   world().quiet();
   found.team->sync(call);  // nobody uses it any more
+  found.heap->check_guards(world(), call);
   here.heaps().erase(reinterpret_cast<std::uintptr_t>(heap));
 }
 

@@ -158,7 +158,11 @@ SHOAL_API(void, team_destroy, (shmem_team_t team)) {
     return true;
   });
   members->sync(call);  // nobody uses its heaps any more
-  here.heaps().erase_if([&](const TeamHeap& heap) { return &heap.team() == members; });
+  here.heaps().erase_if([&](const TeamHeap& heap) {
+    if (&heap.team() != members) return false;
+    heap.heap().check_guards(world(), call);
+    return true;
+  });
   watched.reset();
   here.teams().erase(handle);
 }

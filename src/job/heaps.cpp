@@ -38,7 +38,7 @@ TeamHeap::TeamHeap(Team& team, SegmentTable& segments, std::uint32_t key, Mappin
   const std::vector<int>& here = team.nodes().mine;
   segment->name = strf("heap of a team of %d PEs", team.size());
   segment->base = reinterpret_cast<std::uintptr_t>(own_part(team, mapping_, stride));
-  segment->bytes = bytes;
+  segment->bytes = SymmetricHeap::room(bytes, guarded);
   segment->key = key;
   segment->peers.assign(static_cast<std::size_t>(team.world().n_pes()), nullptr);
   segment->members.assign(segment->peers.size(), false);
@@ -58,11 +58,12 @@ TeamHeap::~TeamHeap() {
 
 std::unique_ptr<TeamHeap> TeamHeap::create(Team& team, SegmentTable& segments, std::size_t bytes, std::size_t alignment,
                                            bool same_process, bool guarded, const char* call) {
-  const std::size_t stride = (bytes + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
+  const std::size_t room = SymmetricHeap::room(bytes, guarded);
+  const std::size_t stride = (room + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
   const std::vector<int>& here = team.nodes().mine;
   std::size_t total;
   const bool fits =
-      bytes != 0 && stride >= bytes && !__builtin_mul_overflow(stride, static_cast<std::size_t>(team.size()), &total);
+      bytes != 0 && room >= bytes && stride >= room && !__builtin_mul_overflow(stride, static_cast<std::size_t>(team.size()), &total);
   total = stride * here.size();
 
   // A member that fails says so instead of throwing: the others wait for its word.

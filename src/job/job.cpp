@@ -90,8 +90,9 @@ Job::Job(JobSetup setup)
 Greetings Job::share_memory(bool static_data) {
   const auto n = static_cast<std::size_t>(domain_.n_pes);
   const std::size_t heap_bytes = round_up(options_.symmetric_size, kHeapAlignment);
-  const std::size_t stride = round_up(ControlLayout(domain_.n_pes).bytes + heap_bytes, kHugePageBytes);
-  if (stride < heap_bytes || stride > (std::size_t{1} << 46) / n)
+  const std::size_t room = SymmetricHeap::room(heap_bytes, options_.check);
+  const std::size_t stride = round_up(ControlLayout(domain_.n_pes).bytes + room, kHugePageBytes);
+  if (room < heap_bytes || stride < room || stride > (std::size_t{1} << 46) / n)
     throw Error(Code::out_of_memory,
                 strf("%zu heaps of %zu bytes (SHMEM_SYMMETRIC_SIZE) exceed the address space", n, heap_bytes));
 
@@ -192,7 +193,7 @@ void Job::map_heap(const Mapping& mapping, std::size_t stride, const NodeMates& 
   domain_.node = &domain_.controls[static_cast<std::size_t>(mates.pes[0])].node();
   char* own = segment->peers[static_cast<std::size_t>(domain_.me)];
   segment->base = reinterpret_cast<std::uintptr_t>(own);
-  segment->bytes = heap_bytes;
+  segment->bytes = SymmetricHeap::room(heap_bytes, options_.check);
   heap_ = std::make_unique<SymmetricHeap>(own, heap_bytes, kHeapAlignment,
                                           status_ == nullptr ? nullptr : &status_->record(domain_.me)->counters,
                                           options_.check ? &segments_ : nullptr);

@@ -23,14 +23,14 @@ void* SymmetricHeap::take(std::size_t bytes, std::size_t alignment) noexcept {
   if (alignment > kMostAlignment) return nullptr;
   alignment = std::max(alignment, alignment_);
   if (bytes >= kLargeBytes) alignment = std::max(alignment, kPage);
-  const auto offset = allocator_.allocate(with_guard(bytes), alignment);
-  if (offset && guard_ != nullptr) guard_->allocated(base_ + *offset, bytes);
+  const auto offset = allocator_.allocate(bytes, alignment);
+  if (offset && guard_ != nullptr) guard_->allocated(at(*offset), bytes);
   show();
-  return offset ? base_ + *offset : nullptr;
+  return offset ? at(*offset) : nullptr;
 }
 
 void SymmetricHeap::give_back(std::size_t offset) noexcept {
-  if (guard_ != nullptr) guard_->freed(base_ + offset);
+  if (guard_ != nullptr) guard_->freed(at(offset));
   allocator_.free(offset);
   show();
 }
@@ -69,13 +69,23 @@ std::size_t SymmetricHeap::block_offset(Group& group, void* block, const char* c
   if (!holds(block))
     group.world().fatal(
         call, strf("%p is not in this symmetric heap (%p, %zu bytes)", block, static_cast<void*>(base_), size()));
-  if (!allocator_.size_of(offset)) {
-    const auto around = allocator_.find(offset);
-    group.world().fatal(call, around ? strf("%p is %zu bytes inside a block of %zu bytes, not its start", block,
-                                            offset - around->offset, around->bytes)
-                                     : strf("%p is not allocated: freed already?", block));
-  }
+  if (at(offset) != block || !allocator_.size_of(offset)) group.world().fatal(call, why_no_block(block));
   return offset;
+}
+
+std::string SymmetricHeap::why_no_block(const void* address) const {
+  const auto inside = [&](std::size_t before, std::size_t bytes) {
+    return strf("%p is %zu bytes inside a block of %zu bytes, not its start", address, before, bytes);
+  };
+  const auto where = reinterpret_cast<std::uintptr_t>(address);
+  if (guard_ != nullptr) {
+    const Blocks::Block around = guard_->around(where);
+    return around.bytes != 0 ? inside(where - around.start, around.bytes) : guard_->explain(where, 1);
+  }
+  const std::size_t offset = offset_of(address);
+  const auto around = allocator_.find(offset);
+  return around ? inside(offset - around->offset, around->bytes)
+                : strf("%p is not allocated: freed already?", address);
 }
 
 void SymmetricHeap::free(Group& group, void* block, const char* call) noexcept {
@@ -95,11 +105,11 @@ void* SymmetricHeap::reallocate(Group& group, void* block, std::size_t bytes, co
   }
   const std::size_t offset = block_offset(group, block, call);
   const WatchedCollective watched(group, CallKind::memory, call, {.count = bytes, .unit = "bytes", .dest = block});
-  const std::size_t before = *allocator_.size_of(offset) - with_guard(0);
+  const std::size_t before = *allocator_.size_of(offset);
   group.world().quiet();
   group.sync(call);
-  if (allocator_.resize_in_place(offset, with_guard(bytes))) {
-    if (guard_ != nullptr) guard_->allocated(base_ + offset, bytes);
+  if (allocator_.resize_in_place(offset, bytes)) {
+    if (guard_ != nullptr) guard_->allocated(at(offset), bytes);
     show();
     group.sync(call);
     return block;

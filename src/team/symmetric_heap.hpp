@@ -24,10 +24,18 @@ class SymmetricHeap final {
   /// this table
   SymmetricHeap(char* base, std::size_t bytes, std::size_t alignment, Counters* shown = nullptr,
                 SegmentTable* guarded = nullptr)
-      : base_(base), alignment_(alignment), allocator_(bytes, kGranule), shown_(shown) {
+      : base_(base),
+        spread_(spread(guarded != nullptr)),
+        alignment_(alignment),
+        allocator_(bytes, kGranule),
+        shown_(shown) {
     if (guarded != nullptr) guard_ = std::make_unique<HeapGuard>(*guarded);
     show();
   }
+
+  /// The memory that a heap of `bytes` takes. Where it is guarded, twice as much: each block is followed by as much room
+  /// again, in which its guard lies, so that the same blocks find room as in one that is not.
+  static constexpr std::size_t room(std::size_t bytes, bool guarded) noexcept { return bytes * spread(guarded); }
 
   /// A block, or null on all members when there is no room (or bytes is 0: then nobody waits). Members meet at the end.
   /// @param alignment  a power of two up to 2 MiB, or 0 for the heap's own
@@ -39,6 +47,11 @@ class SymmetricHeap final {
   /// Keeps the smaller of both sizes' contents. Null when there is no room; the block is then as before.
   void* reallocate(Group& group, void* block, std::size_t bytes, const char* call) noexcept;
 
+  /// Ends the job if somebody wrote behind a block; before the heap ends.
+  void check_guards(const Context& world, const char* call) const noexcept {
+    if (guard_ == nullptr) return;
+    if (const auto damage = guard_->damage(true)) world.fatal(call, *damage);
+  }
   /// Null unless it is guarded.
   const HeapGuard* guard() const noexcept { return guard_.get(); }
   std::size_t size() const noexcept { return allocator_.capacity(); }
@@ -46,21 +59,23 @@ class SymmetricHeap final {
   bool holds(const void* address) const noexcept { return offset_of(address) < allocator_.capacity(); }
 
  private:
+  static constexpr std::size_t spread(bool guarded) noexcept { return guarded ? 2 : 1; }
+  /// As the allocator counts.
   std::size_t offset_of(const void* address) const noexcept {
-    return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
+    return (reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_)) / spread_;
   }
+  char* at(std::size_t offset) const noexcept { return base_ + offset * spread_; }
   void* take(std::size_t bytes, std::size_t alignment) noexcept;
-  /// What the allocator has to find for a block of so many bytes.
-  std::size_t with_guard(std::size_t bytes) const noexcept {
-    return guard_ == nullptr || bytes > SIZE_MAX - HeapGuard::kBytes ? bytes : bytes + HeapGuard::kBytes;
-  }
   void give_back(std::size_t offset) noexcept;
   void show() noexcept;
   /// The offset of a block's start; ends the job for anything else.
   std::size_t block_offset(Group& group, void* block, const char* call) const noexcept;
+  std::string why_no_block(const void* address) const;
 
   static constexpr std::size_t kGranule = 64;  // sizes are rounded up to it
+  static_assert(HeapGuard::kBytes <= kGranule, "the room behind the least block has its guard");
   char* base_;
+  const std::size_t spread_;
   std::size_t alignment_;
   Allocator allocator_;
   Counters* shown_;
