@@ -29,6 +29,7 @@ class NoJob final : public Fatal {
     print_line(launched_as(process_environment), std::string(call) + ": " + why_);
     std::_Exit(1);
   }
+  [[noreturn]] void fatal_at(const char* call, const std::string& what) const noexcept override { fatal(call, what); }
 
  private:
   const char* why_;

@@ -33,6 +33,8 @@ class Fatal {
   virtual ~Fatal() = default;
   /// `call` is the public name of the routine, `what` says what was wrong and what to do.
   [[noreturn]] virtual void fatal(const char* call, const std::string& what) const noexcept = 0;
+  /// The same where `what` says by itself at which lines of the program.
+  [[noreturn]] virtual void fatal_at(const char* call, const std::string& what) const noexcept = 0;
 };
 
 /// What the contexts that stand in for a job look at.

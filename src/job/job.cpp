@@ -5,11 +5,13 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/library_thread.hpp"
 #include "base/tuning.hpp"
 #include "bootstrap/find.hpp"
 #include "job/greeting.hpp"
 #include "job/node_memory.hpp"
 #include "job/static_segment.hpp"
+#include "observe/caller.hpp"
 #include "transport/socket/socket_transport.hpp"
 #include "transport/ucx/ucx.hpp"
 
@@ -324,6 +326,11 @@ void Job::global_exit(int status) const noexcept {
 }
 
 void Job::fatal(const char* call, const std::string& what) const noexcept {
+  const std::uintptr_t address = options_.check && !in_library_thread ? caller_address() : 0;
+  fatal_at(call, address == 0 ? what : what + "; at " + describe_code(address));
+}
+
+void Job::fatal_at(const char* call, const std::string& what) const noexcept {
   bootstrap_->abort(1, spoken_by(domain_.me, std::string(call) + ": " + what));
   __builtin_unreachable();
 }

@@ -100,7 +100,9 @@ class Job final : public Fatal {
   const Log& log() const noexcept { return log_; }
   /// Ends the job everywhere with `status`, in order.
   [[noreturn]] void global_exit(int status) const noexcept;
+  /// Where calls are checked, with the line of the program that the calling thread is in.
   [[noreturn]] void fatal(const char* call, const std::string& what) const noexcept override;
+  [[noreturn]] void fatal_at(const char* call, const std::string& what) const noexcept override;
 
  private:
   explicit Job(JobSetup setup);

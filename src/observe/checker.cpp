@@ -62,8 +62,8 @@ Checker::Checker(const Domain& domain, StatusRecord* records, int thread_level, 
 }
 
 void Checker::fatal(const char* call, const std::string& what) const noexcept {
-  domain_.fatal->fatal(call, what + "; at " + describe_code(caller_address()));
-  __builtin_unreachable();
+  domain_.fatal->fatal(call, what);
+  __builtin_unreachable();  // g++ forgets that the virtual function doesn't return
 }
 
 void Checker::begin(const Call& call) noexcept {
@@ -267,7 +267,7 @@ void Checker::disagree(const Call& call, const std::vector<std::uint64_t>& signa
   const std::string mine = describe(call) + " at " + describe_code(caller_address());
   const auto [first, second] = exchange_texts(group, mine, other, call.name);
   if (group.rank() == other)
-    domain_.fatal->fatal(
+    domain_.fatal->fatal_at(
         call.name, strf("the members of the %s do not call the same: PE %d calls %s; PE %d calls %s", group.kind(),
                         group.world_pe(0), first.c_str(), group.world_pe(other), second.c_str()));
   group.sync(call.name);  // until the job ends

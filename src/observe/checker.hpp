@@ -59,7 +59,7 @@ class Checker final : public Observer {
   void disagree(const Call& call, const std::vector<std::uint64_t>& signatures) noexcept;
   std::string describe(const Call& call) const;
   std::string place(const void* address) const;
-  /// Ends the job with `what` and the line of the program.
+  /// Ends the job.
   [[noreturn]] void fatal(const char* call, const std::string& what) const noexcept;
 
   const Domain& domain_;

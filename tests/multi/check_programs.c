@@ -161,6 +161,25 @@ static void overrun_team_heap(void) {
   shmem_barrier_all(); // wrong
 }
 
+static void overrun_destroyed(void) {
+  shmemx_heap_t extra;
+  const shmemx_heap_attr_t attributes = {.size = 1 << 16, .team = SHMEM_TEAM_WORLD};
+  if (shmemx_heap_create(&attributes, &extra) != 0) exit(96);
+  char *p = shmemx_heap_malloc(extra, 100);
+  if (me == 1) p[101] = 1;
+  shmemx_heap_destroy(extra); // wrong
+}
+static void overrun_team_destroyed(void) {
+  shmem_team_t all;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &all);
+  shmemx_heap_t extra;
+  const shmemx_heap_attr_t attributes = {.size = 1 << 16, .team = all};
+  if (shmemx_heap_create(&attributes, &extra) != 0) exit(96);
+  char *p = shmemx_heap_malloc(extra, 100);
+  if (me == 1) p[101] = 1;
+  shmem_team_destroy(all); // wrong
+}
+
 /* ---- the same once many right calls have been made: what they showed to be good is good no longer ---- */
 static long *used_block(void) {
   long *p = shmem_calloc(8, sizeof *p);
@@ -272,7 +291,62 @@ static void serialized(void) {
   shmem_barrier_all();
 }
 
+/* ---- handles, locks, blocks and PEs that are not what the call needs: told always, and with the line here ---- */
+static void lock_of_other(void) {
+  if (me == 0) shmem_set_lock(&lock);
+  shmem_barrier_all();
+  if (me == 1) shmem_clear_lock(&lock); // wrong
+  shmem_barrier_all();
+}
+static void lock_twice(void) {
+  if (me == 1) shmem_set_lock(&lock);
+  if (me == 1) shmem_set_lock(&lock); // wrong
+  shmem_barrier_all();
+}
+static void team_destroyed(void) {
+  shmem_team_t all;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &all);
+  shmem_team_destroy(all);
+  shmem_team_sync(all); // wrong
+}
+static void ctx_destroyed(void) {
+  shmem_ctx_t ctx;
+  if (shmem_ctx_create(0, &ctx) != 0) exit(96);
+  shmem_ctx_destroy(ctx);
+  shmem_ctx_long_p(ctx, &word, 1, 0); // wrong
+}
+static void free_twice(void) {
+  long *p = shmem_malloc(64);
+  shmem_free(p);
+  shmem_free(p); // wrong
+}
+static void free_inside(void) {
+  char *p = shmem_malloc(100);
+  shmem_free(p + 8); // wrong
+}
+static void free_private(void) {
+  shmem_free(malloc(8)); // wrong
+}
+static void pe_out_of_range(void) {
+  shmem_long_p(&word, 1, npes); // wrong
+}
+
 /* ---- what is right ---- */
+static void exact_heap(void) { // guards take none of the room that a heap was asked for
+  shmemx_heap_t exact;
+  const shmemx_heap_attr_t attributes = {.size = 64 + 4096 + 128, .alignment = 64, .team = SHMEM_TEAM_WORLD};
+  if (shmemx_heap_create(&attributes, &exact) != 0) exit(96);
+  if (shmemx_heap_size(exact) != 64 + 4096 + 128) exit(95);
+  char *a = shmemx_heap_malloc(exact, 1), *b = shmemx_heap_malloc(exact, 4096), *c = shmemx_heap_malloc(exact, 100);
+  if (a == NULL || b == NULL || c == NULL || shmemx_heap_malloc(exact, 1) != NULL) exit(94);
+  if (shmemx_heap_used(exact) != 64 + 4096 + 128) exit(93);
+  shmem_putmem(c, source, 100, (me + 1) % npes);
+  shmemx_heap_free(exact, b);
+  b = shmemx_heap_align(exact, 1024, 1024);
+  if (b == NULL || (uintptr_t)b % 1024 != 0) exit(92);
+  memset(b, 1, 1024);
+  shmemx_heap_destroy(exact);
+}
 static void right(void) {
   long *p = shmem_malloc(100);
   p[11] = 1;
@@ -314,6 +388,7 @@ static void right(void) {
   shmem_set_lock(&lock);
   shmem_clear_lock(&lock);
   shmem_free(p);
+  exact_heap();
   if (me == 0) shmem_putmem(dest, source, 0, 0);
   shmem_finalize();
   exit(0);
@@ -330,8 +405,10 @@ static const struct {
     CASE(psync_again_for_two), CASE(operations), CASE(types), CASE(counts), CASE(roots),
     CASE(addresses), CASE(team), CASE(never), CASE(locks), CASE(freed_put), CASE(freed_source), CASE(never_allocated), CASE(past_block),
     CASE(past_block_get), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
-    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(overrun_team_heap), CASE(overlap_put), CASE(overlap_reduce),
+    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
     CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_unset), CASE(thread),
+    CASE(lock_of_other), CASE(lock_twice), CASE(team_destroyed), CASE(ctx_destroyed), CASE(free_twice), CASE(free_inside), CASE(free_private),
+    CASE(pe_out_of_range),
     {"serialized", serialized, SHMEM_THREAD_SERIALIZED}, CASE(right)};
 
 int main(int argc, char **argv) {
