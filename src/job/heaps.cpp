@@ -62,8 +62,8 @@ std::unique_ptr<TeamHeap> TeamHeap::create(Team& team, SegmentTable& segments, s
   const std::size_t stride = (room + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
   const std::vector<int>& here = team.nodes().mine;
   std::size_t total;
-  const bool fits =
-      bytes != 0 && room >= bytes && stride >= room && !__builtin_mul_overflow(stride, static_cast<std::size_t>(team.size()), &total);
+  const bool fits = bytes != 0 && room >= bytes && stride >= room &&
+                    !__builtin_mul_overflow(stride, static_cast<std::size_t>(team.size()), &total);
   total = stride * here.size();
 
   // A member that fails says so instead of throwing: the others wait for its word.

@@ -84,8 +84,7 @@ std::string SymmetricHeap::why_no_block(const void* address) const {
   }
   const std::size_t offset = offset_of(address);
   const auto around = allocator_.find(offset);
-  return around ? inside(offset - around->offset, around->bytes)
-                : strf("%p is not allocated: freed already?", address);
+  return around ? inside(offset - around->offset, around->bytes) : strf("%p is not allocated: freed already?", address);
 }
 
 void SymmetricHeap::free(Group& group, void* block, const char* call) noexcept {

@@ -33,8 +33,8 @@ class SymmetricHeap final {
     show();
   }
 
-  /// The memory that a heap of `bytes` takes. Where it is guarded, twice as much: each block is followed by as much room
-  /// again, in which its guard lies, so that the same blocks find room as in one that is not.
+  /// The memory that a heap of `bytes` takes. Where it is guarded, twice as much: each block is followed by as much
+  /// room again, in which its guard lies, so that the same blocks find room as in one that is not.
   static constexpr std::size_t room(std::size_t bytes, bool guarded) noexcept { return bytes * spread(guarded); }
 
   /// A block, or null on all members when there is no room (or bytes is 0: then nobody waits). Members meet at the end.
