@@ -19,6 +19,12 @@
 
 extern "C++" {
 
+// Of a namespace, so that their code is known by its name where they are not inlined: whoever looks for the place of a
+// call skips it.
+#if __cplusplus >= 201103L
+inline namespace shmem_overloads {
+#endif
+
 /* ---- Remote memory access ---- */
 #define SHMEM_OVERLOAD_(N, T)                                                                                    \
   inline void shmem_put(T *dest, const T *source, size_t nelems, int pe)                                         \
@@ -277,6 +283,10 @@ inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signa
 inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) {
   shmem_ctx_signal_set(ctx, sig_addr, signal, pe);
 }
+
+#if __cplusplus >= 201103L
+}  // namespace shmem_overloads
+#endif
 
 }  // extern "C++"
 

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "base/library_thread.hpp"
 #include "base/tuning.hpp"
 #include "bootstrap/find.hpp"
 #include "job/greeting.hpp"
@@ -326,7 +325,7 @@ void Job::global_exit(int status) const noexcept {
 }
 
 void Job::fatal(const char* call, const std::string& what) const noexcept {
-  const std::uintptr_t address = options_.check && !in_library_thread ? caller_address() : 0;
+  const std::uintptr_t address = options_.check ? caller_address() : 0;
   fatal_at(call, address == 0 ? what : what + "; at " + describe_code(address));
 }
 

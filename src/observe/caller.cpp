@@ -14,46 +14,19 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <sstream>
 #include <string_view>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
+#include "observe/own_code.hpp"
 
 namespace shoal {
 namespace {
 
 constexpr int kDeepest = 24;
 constexpr std::uint64_t kPatienceNs = 3'000'000'000;  // with addr2line and much debug information
-
-/// The code of this library, or, linked statically, of what holds it.
-struct Range {
-  std::uintptr_t begin = 0, end = 0;
-  bool holds(std::uintptr_t address) const { return address >= begin && address < end; }
-};
-
-int note_own_code(dl_phdr_info* info, std::size_t, void* out) {
-  const auto here = reinterpret_cast<std::uintptr_t>(&caller_address);
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto& part = info->dlpi_phdr[i];
-    const Range range{info->dlpi_addr + part.p_vaddr, info->dlpi_addr + part.p_vaddr + part.p_memsz};
-    if (part.p_type != PT_LOAD || !range.holds(here)) continue;
-    *static_cast<Range*>(out) = range;
-    return 1;
-  }
-  return 0;
-}
-
-Range find_own_code() {
-  Range found;
-  ::dl_iterate_phdr(note_own_code, &found);
-  return found;
-}
-
-const Range& own_code() {
-  static const Range range = find_own_code();
-  return range;
-}
 
 /// What `arguments` print on standard output; empty when they cannot be run or take too long.
 std::string output_of(const std::array<const char*, 8>& arguments) {
@@ -97,14 +70,22 @@ const char* base_name(const char* path) {
 std::uintptr_t caller_address() noexcept {
   void* frames[kDeepest];
   const int depth = ::backtrace(frames, kDeepest);
-  const Range& own = own_code();
-  bool inside = false;
+  const OwnCode& own = OwnCode::instance();
+  std::uintptr_t in_header = 0;
+  bool inside = false, through_libc = false;
   for (int i = 0; i < depth; ++i) {
     const auto address = reinterpret_cast<std::uintptr_t>(frames[i]);
-    if (!own.holds(address) && inside) return address;
-    inside = inside || own.holds(address);
+    if (own.in_library(address)) {
+      inside = true;
+      continue;
+    }
+    if (!inside) continue;
+    through_libc = through_libc || own.in_libc(address);
+    if (own.in_libc(address) || (through_libc && i == depth - 1)) continue;  // a handler of exit; _start is behind
+    if (!own.in_header(address - 1)) return address;
+    if (in_header == 0) in_header = address;
   }
-  return 0;
+  return in_header;
 }
 
 std::uint64_t number_of_code(std::uintptr_t address) noexcept {
@@ -129,14 +110,19 @@ std::string describe_code(std::uintptr_t address) {
   if (!main_program || ::readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
     std::strncpy(program, info.dli_fname, sizeof program - 1);
   const std::string offset = strf("%#zx", static_cast<std::size_t>(within));
-  const std::string lines = output_of({"addr2line", "-f", "-C", "-e", program, offset.c_str(), nullptr});
-  const std::size_t newline = lines.find('\n');
-  const bool named = newline != std::string::npos && lines.compare(0, 2, "??") != 0;
-  if (newline != std::string::npos && lines.compare(newline + 1, 2, "??") != 0) {
-    const std::string place = lines.substr(newline + 1, lines.find_first_of("\n ", newline + 1) - newline - 1);
-    return strf("%s (%s)", base_name(place.c_str()), lines.substr(0, newline).c_str());
+  const std::string lines = output_of({"addr2line", "-i", "-f", "-C", "-e", program, offset.c_str(), nullptr});
+  // Two lines, a function and a place, of what the address is in, and of what each was inlined into.
+  std::istringstream told(lines);
+  std::string function, place;
+  for (std::string outer, there; std::getline(told, outer) && std::getline(told, there);) {
+    if (there.compare(0, 2, "??") == 0) break;
+    function = outer;
+    place = there.substr(0, there.find(' '));
+    if (!is_header_path(place.c_str())) break;
   }
-  const std::string name = info.dli_sname != nullptr ? info.dli_sname : named ? lines.substr(0, newline) : "";
+  if (!place.empty()) return strf("%s (%s)", base_name(place.c_str()), function.c_str());
+  const std::string first = lines.substr(0, lines.find('\n'));
+  const std::string name = info.dli_sname != nullptr ? info.dli_sname : first.compare(0, 2, "??") != 0 ? first : "";
   return strf("%s+%s%s", base_name(program), offset.c_str(), name.empty() ? "" : (" (" + name + ")").c_str());
 }
 

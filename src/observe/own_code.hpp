@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose code is at an address: this library's, that of C++ headers which the program was compiled with, Shoal's and the
+// standard library's, or the C library's. What is none of these is the program's own.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace shoal {
+
+/// Addresses from `begin` up to `end`.
+struct CodeRange {
+  std::uintptr_t begin = 0, end = 0;
+  bool holds(std::uintptr_t address) const noexcept { return address >= begin && address < end; }
+};
+
+/// What is loaded when it is made. Immutable.
+class OwnCode final {
+ public:
+  /// Made by the first call, which reads the symbols of all that is loaded.
+  static const OwnCode& instance();
+
+  /// Of this library, or, where it is linked statically, of what holds it.
+  bool in_library(std::uintptr_t address) const noexcept { return library_.holds(address); }
+  bool in_libc(std::uintptr_t address) const noexcept { return libc_.holds(address); }
+  /// Of a function of such a header that the compiler did not inline.
+  bool in_header(std::uintptr_t address) const noexcept;
+
+ private:
+  OwnCode();
+  CodeRange library_, libc_;
+  std::vector<CodeRange> headers_;  // sorted, apart from each other
+};
+
+/// Whether that is where such a header lies.
+bool is_header_path(const char* path) noexcept;
+
+}  // namespace shoal
