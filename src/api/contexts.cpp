@@ -22,6 +22,7 @@ int create(const Team* team, std::uintptr_t team_handle, long options, shmem_ctx
   *ctx = SHMEM_CTX_INVALID;
   if (team == nullptr) return -1;
   Job& here = job(call);
+  const Observed observed(here.world().domain().observer, [&] { return Call{call, CallKind::local}; });
   if ((options & ~(SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE)) != 0)
     here.fatal(call, strf("options %#lx has bits that are no context option", static_cast<unsigned long>(options)));
   const Context& world = here.world();
@@ -73,6 +74,7 @@ SHOAL_API(void, ctx_session_start,
   constexpr const char* call = "shmem_ctx_session_start";
   if (ctx == SHMEM_CTX_INVALID) return;
   const Context& context = context_of(ctx, call);
+  const Observed observed(context.domain().observer, [&] { return Call{call, CallKind::local}; });
   if ((options & ~SHMEM_CTX_SESSION_BATCH) != 0)
     context.fatal(call, strf("options %#lx has bits that are no session option", static_cast<unsigned long>(options)));
   if ((config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS) != 0)
@@ -83,5 +85,7 @@ SHOAL_API(void, ctx_session_start,
 }
 
 SHOAL_API(void, ctx_session_stop, (shmem_ctx_t ctx)) {
-  if (ctx != SHMEM_CTX_INVALID) context_of(ctx, "shmem_ctx_session_stop");
+  constexpr const char* call = "shmem_ctx_session_stop";
+  if (ctx == SHMEM_CTX_INVALID) return;
+  const Observed observed(context_of(ctx, call).domain().observer, [&] { return Call{call, CallKind::local}; });
 }

@@ -68,12 +68,29 @@ SHOAL_API_X int64_t shmemx_sem_value(const shmemx_sem_t* sem, int pe) {
 
 namespace {
 
+/// Runs `body` as one call that moves all of the blocks.
+template <class Body>
+void watched_batch(const Context& context, CallKind kind, const shmemx_block_t* blocks, size_t count, int pe,
+                   const char* call, Body&& body) noexcept {
+  const auto describe = [&] {
+    Call told = context.call_of(call, kind, pe, nullptr, nullptr, 0);
+    for (size_t i = 0; i < count; ++i) told.bytes += blocks[i].nbytes;
+    told.parts = true;
+    return told;
+  };
+  watched(context, describe, call, body);
+}
+
 void put_batch(const Context& context, const shmemx_block_t* blocks, size_t count, int pe, const char* call) noexcept {
-  for (size_t i = 0; i < count; ++i) context.put(blocks[i].dest, blocks[i].source, blocks[i].nbytes, pe, call);
+  watched_batch(context, CallKind::put, blocks, count, pe, call, [&] {
+    for (size_t i = 0; i < count; ++i) context.put(blocks[i].dest, blocks[i].source, blocks[i].nbytes, pe, call);
+  });
 }
 void get_batch(const Context& context, const shmemx_block_t* blocks, size_t count, int pe, const char* call) noexcept {
-  for (size_t i = 0; i < count; ++i) context.get_nbi(blocks[i].dest, blocks[i].source, blocks[i].nbytes, pe, call);
-  if (context.domain().spans_nodes()) context.quiet_far();  // they are complete when it returns
+  watched_batch(context, CallKind::get, blocks, count, pe, call, [&] {
+    for (size_t i = 0; i < count; ++i) context.get_nbi(blocks[i].dest, blocks[i].source, blocks[i].nbytes, pe, call);
+    if (context.domain().spans_nodes()) context.quiet_far();  // they are complete when it returns
+  });
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ enum class CallKind : std::uint8_t {
   meeting,
   collective,
   memory,
+  local,  ///< of this PE alone, and of no memory: making a context
   access  ///< no call: a load or store of the program's own
 };
 
@@ -63,6 +64,7 @@ struct Call {
   std::ptrdiff_t remote_stride = 0, local_stride = 0;
   bool writes = true;  ///< atomic: it may change the word
   bool part = false;   ///< a part of another call: the signal of a put with signal
+  bool parts = false;  ///< what it moves is told by the calls that it is made of
   const Collective* collective = nullptr;
 };
 

@@ -169,7 +169,8 @@ class Shortcut final {
 
   /// The observers have seen `call`, and nothing is wrong with it.
   void remember(const Call& call) noexcept;
-  /// All calls are to be told once more.
+  /// Nothing is known to be good any more, so the next call is to be told, whichever it is. Those that follow are told
+  /// where they touch other memory than it did.
   void forget() noexcept { remembered_ = version_ = kNoVersion; }
   /// From now on until open() every call goes the long way: it is a part of one that has been told.
   void close() noexcept {

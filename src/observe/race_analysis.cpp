@@ -200,6 +200,7 @@ class Analysis final {
           for (const std::size_t component : {puts(pe, static_cast<int>(to)), signalled(pe, static_cast<int>(to))})
             fenced_[component] = given_[component];
         return;
+      case CallKind::local:
       case CallKind::quiet:
       case CallKind::wait:
       case CallKind::test:

@@ -55,8 +55,9 @@ bool is_quiet(const Call& call) noexcept {
          names(call.name, "sync_pe");
 }
 
-/// A wait for a word of another PE is noted by the atomics that it is made of.
+/// A wait for a word of another PE is noted by the atomics that it is made of, a batch by its blocks.
 bool tells_nothing(const Call& call) noexcept {
+  if (call.kind == CallKind::local || call.parts) return true;
   return (call.kind == CallKind::wait || call.kind == CallKind::test) && call.local == nullptr;
 }
 

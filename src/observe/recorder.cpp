@@ -13,6 +13,8 @@ namespace {
 bool moves(CallKind kind) noexcept {
   return kind == CallKind::put || kind == CallKind::get || kind == CallKind::atomic || kind == CallKind::signal;
 }
+/// Whether calls that it is made of may follow.
+bool has_parts(const Call& call) noexcept { return !moves(call.kind) || call.parts; }
 bool waits(CallKind kind) noexcept {
   return kind == CallKind::wait || kind == CallKind::lock || kind == CallKind::meeting;
 }
@@ -71,7 +73,7 @@ void Recorder::begin(const Call& call) noexcept {
   Thread& thread = here();
   if (++thread.depth > 1) return;
   const bool move = moves(call.kind);
-  if (thread.shortcut != nullptr) move ? thread.shortcut->remember(call) : thread.shortcut->close();
+  if (thread.shortcut != nullptr) has_parts(call) ? thread.shortcut->close() : thread.shortcut->remember(call);
   thread.row = nullptr;
   thread.timing = CallCount::Timing::none;
   thread.event = nullptr;
@@ -123,10 +125,10 @@ void Recorder::end(const Call& call) noexcept {
   if (move && call.pe >= 0) {
     LinkCount& link = thread.counts.link(call.pe);
     link.count += inner || call.part ? 0 : 1;
-    link.bytes += call.bytes;
+    link.bytes += call.parts ? 0 : call.bytes;
   }
   if (inner) return;
-  if (thread.shortcut != nullptr && !move) thread.shortcut->open();
+  if (thread.shortcut != nullptr && has_parts(call)) thread.shortcut->open();
   const bool timed = thread.timing != CallCount::Timing::none;
   const std::uint64_t now = timed ? ticks() : 0;
   if (thread.event != nullptr) thread.event->end = now;

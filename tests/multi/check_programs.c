@@ -116,6 +116,11 @@ static void past_block(void) {
   if (me == 1) shmem_long_put(heap + 60, source, 8, 0); // wrong
   shmem_barrier_all();
 }
+static void past_block_batch(void) {
+  const shmemx_block_t blocks[] = {{heap, source, 8}, {heap + 60, source, 64}};
+  if (me == 1) shmemx_putmem_batch(blocks, 2, 0); // wrong
+  shmem_barrier_all();
+}
 static void past_block_get(void) {
   if (me == 1) shmem_long_iget(source, heap, 1, 10, 8, 0); // wrong
   shmem_barrier_all();
@@ -270,14 +275,32 @@ static void *call_put(void *unused) {
   shmem_long_p(&word, 1, 0); // wrong
   return unused;
 }
-static void thread(void) {
+static void in_thread(void *(*call)(void *)) {
   pthread_t other;
   if (me == 1) {
-    pthread_create(&other, NULL, call_put, NULL);
+    pthread_create(&other, NULL, call, NULL);
     pthread_join(other, NULL);
   }
   shmem_barrier_all();
 }
+static void thread(void) { in_thread(call_put); }
+static void *call_create(void *unused) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(0, &ctx); // wrong
+  return unused;
+}
+static void thread_create(void) { in_thread(call_create); }
+static void *call_team_create(void *unused) {
+  shmem_ctx_t ctx;
+  shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &ctx); // wrong
+  return unused;
+}
+static void thread_team_create(void) { in_thread(call_team_create); }
+static void *call_session(void *unused) {
+  shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, NULL, 0); // wrong
+  return unused;
+}
+static void thread_session(void) { in_thread(call_session); }
 static void *call_wait(void *unused) {
   shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
   return unused;
@@ -387,6 +410,11 @@ static void right(void) {
   shmem_long_alltoalls(SHMEM_TEAM_WORLD, dest, dest + 1, 2, 2, 2);  // one between the other's elements
   shmem_set_lock(&lock);
   shmem_clear_lock(&lock);
+  shmem_ctx_t ctx;
+  if (shmem_ctx_create(0, &ctx) != 0) exit(91);
+  shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+  shmem_ctx_session_stop(ctx);
+  shmem_ctx_destroy(ctx);
   shmem_free(p);
   exact_heap();
   if (me == 0) shmem_putmem(dest, source, 0, 0);
@@ -404,9 +432,9 @@ static const struct {
     CASE(splits), CASE(active_sets), CASE(past_block_collect), CASE(freed_collect), CASE(freed_alltoalls), CASE(overrun_last),
     CASE(psync_again_for_two), CASE(operations), CASE(types), CASE(counts), CASE(roots),
     CASE(addresses), CASE(team), CASE(never), CASE(locks), CASE(freed_put), CASE(freed_source), CASE(never_allocated), CASE(past_block),
-    CASE(past_block_get), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
+    CASE(past_block_get), CASE(past_block_batch), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
     CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
-    CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_unset), CASE(thread),
+    CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_unset), CASE(thread), CASE(thread_create), CASE(thread_team_create), CASE(thread_session),
     CASE(lock_of_other), CASE(lock_twice), CASE(team_destroyed), CASE(ctx_destroyed), CASE(free_twice), CASE(free_inside), CASE(free_private),
     CASE(pe_out_of_range),
     {"serialized", serialized, SHMEM_THREAD_SERIALIZED}, CASE(right)};

@@ -46,6 +46,7 @@ CASES = {
     "freed_source": r"shmem_long_put: source: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
     "never_allocated": r"shmem_long_atomic_inc: the word: 0x[0-9a-f]+ is in no allocated block: the one before it, of 512 bytes at 0x[0-9a-f]+, ends 32256 bytes earlier",
     "past_block": r"shmem_long_put: dest: 64 bytes from 0x[0-9a-f]+ run 32 bytes past the end of the block of 512 bytes at 0x[0-9a-f]+",
+    "past_block_batch": r"shmemx_putmem_batch: dest: 64 bytes from 0x[0-9a-f]+ run 32 bytes past the end of the block of 512 bytes",
     "past_block_get": r"shmem_long_iget: source: 568 bytes from 0x[0-9a-f]+ run 56 bytes past the end of the block of 512 bytes",
     "wait_freed": r"shmem_long_wait_until: .*which has been freed",
     "freed_put_later": r"shmem_long_p: dest: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
@@ -75,6 +76,9 @@ CASES = {
     "free_private": r"shmem_free: 0x[0-9a-f]+ is not in this symmetric heap",
     "pe_out_of_range": r"shmem_long_p: PE 3 is out of range",
     "thread": r"shmem_long_p: called by a thread that did not call init, though the thread level is SHMEM_THREAD_FUNNELED",
+    "thread_create": r"shmem_ctx_create: called by a thread that did not call init, though the thread level is SHMEM_THREAD_FUNNELED",
+    "thread_team_create": r"shmem_team_create_ctx: called by a thread that did not call init",
+    "thread_session": r"shmem_ctx_session_start: called by a thread that did not call init",
     "serialized": r"shmem_long_(atomic_add|wait_until): called while another thread of this PE is in a call, though the thread level is SHMEM_THREAD_SERIALIZED",
 }
 
@@ -87,7 +91,7 @@ def wrong_lines():
             found = re.match(r"static void \*?(\w+)\(", line)
             case = found.group(1) if found else case
             if line.rstrip().endswith("// wrong"):
-                lines.setdefault({"call_put": "thread"}.get(case, case), []).append(number)
+                lines.setdefault({"call_put": "thread"}.get(case, case.replace("call_", "thread_")), []).append(number)
     return lines
 
 

@@ -8,6 +8,7 @@
 //   chdir  the folder is another one at the end
 //   locks  PE 0 takes a lock ten times, and PE 1 a semaphore
 //   large  collectives of half a megabyte
+//   batch  ten blocks of 16 bytes to the next PE in one call, and back
 //   differ PE 0 meets the others while they reduce
 #include <shmem.h>
 #include <shmemx.h>
@@ -70,6 +71,12 @@ static int run(const char *mode) {
   if (strcmp(mode, "kill") == 0 && me == 1) be_killed();
   if (strcmp(mode, "kill") == 0 || strcmp(mode, "hang") == 0) shmem_long_wait_until(&word, SHMEM_CMP_EQ, -1);
   if (strcmp(mode, "locks") == 0) use_locks(me);
+  if (strcmp(mode, "batch") == 0) {
+    shmemx_block_t blocks[10];
+    for (int i = 0; i < 10; ++i) blocks[i] = (shmemx_block_t){&data[2 * i], &large[0][2 * i], 16};
+    shmemx_putmem_batch(blocks, 10, (me + 1) % n);
+    shmemx_getmem_batch(blocks, 10, (me + 1) % n);
+  }
   if (strcmp(mode, "large") == 0) {
     shmem_long_sum_reduce(SHMEM_TEAM_WORLD, large[0], large[1], kLarge);
     shmem_long_broadcast(SHMEM_TEAM_WORLD, large[0], large[1], kLarge, 0);

@@ -141,6 +141,20 @@ class Traced(unittest.TestCase):
                 if nodes:  # the bytes that went from PE 0 to PE 2 are seen all the same
                     self.assertRegex(run.stderr, r"(?m)^ +0 +\S+ +\d\S* +\d\S*$")
 
+    def test_a_batch_is_one_call_with_the_bytes_of_its_blocks(self):
+        for nodes in ("", "3"):
+            with self.subTest(nodes=nodes):
+                run = self.run_job("batch", SHOAL_PROFILE="p.html", SHOAL_TRACE="t.json", SHOAL_FAKE_NODES=nodes)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                for name in ("put", "get"):
+                    self.assertRegex(run.stderr, rf"(?m)^  shmemx_{name}mem_batch +3 +480 ")
+                with open(os.path.join(self.folder, "p.html"), encoding="utf-8") as file:
+                    # 110 calls and 82720 bytes of the others, and those 2 calls
+                    self.assertIn('title="0 to 1: 112 calls, 83040 bytes"', file.read())
+                for pe, events in self.events(others=["p.html"]).items():
+                    self.assertEqual([(event["name"], event["args"]) for event in events if "batch" in event["name"]],
+                                     [(f"shmemx_{name}mem_batch", {"bytes": 160, "pe": (pe + 1) % PES}) for name in ("put", "get")])
+
     def test_what_a_call_is_made_of_is_not_traced(self):
         run = self.run_job("locks", SHOAL_TRACE="t.json")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
