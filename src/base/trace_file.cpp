@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/file_size_signal.hpp"
 #include "base/ticks.hpp"
 #include "base/unique_fd.hpp"
 
@@ -231,6 +232,7 @@ int merge_trace(const std::string& file, int n_pes) {
   const auto there = std::filesystem::symlink_status(file, unknown).type();
   const bool replaces = there == std::filesystem::file_type::not_found || there == std::filesystem::file_type::regular;
   const std::string written = replaces ? file + ".unfinished" : file;
+  const NoFileSizeSignal quiet;
   // Not to wait for a reader, where it is a pipe.
   const int fd = ::open(written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
   std::FILE* out = fd < 0 ? nullptr : ::fdopen(fd, "w");

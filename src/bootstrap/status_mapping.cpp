@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/file_size_signal.hpp"
 
 namespace shoal {
 namespace {
@@ -24,6 +25,7 @@ void* map(int fd, size_t length) {
 StatusMapping StatusMapping::create(int npes) {
   UniqueFd fd(::memfd_create(kStatusFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) throw_errno("memfd_create of the status page");
+  const NoFileSizeSignal quiet;
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes_of(npes))) != 0) {
     rlimit limit{};
     if (errno != EFBIG || ::getrlimit(RLIMIT_FSIZE, &limit) != 0) throw_errno("ftruncate of the status page");

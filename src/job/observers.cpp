@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/file_size_signal.hpp"
 #include "base/log.hpp"
 #include "base/trace_file.hpp"
 #include "job/race_report.hpp"
@@ -42,6 +43,7 @@ void check_folder_of(const std::string& page) {
 }
 
 void write_file(const std::string& name, const std::string& text) {
+  const NoFileSizeSignal quiet;
   std::FILE* file = std::fopen(name.c_str(), "we");
   const bool failed = file == nullptr || std::fputs(text.c_str(), file) < 0;
   if ((file != nullptr && std::fclose(file) != 0) || failed) throw_errno("cannot write " + name);

@@ -2,18 +2,17 @@
 #include "memory/memory_file.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 #include <limits>
 #include <string>
 
 #include "base/error.hpp"
+#include "base/file_size_signal.hpp"
 
 // Newer than the headers of some systems that we build on; the kernel refuses it with EINVAL where it doesn't know it.
 #ifndef MFD_NOEXEC_SEAL
@@ -30,21 +29,9 @@ std::string limit_text(int resource) {
   return strf("%llu", static_cast<unsigned long long>(limit.rlim_cur));
 }
 
-/// ftruncate over the limit of file sizes raises SIGXFSZ besides failing, and nobody would read why the process ended.
 int set_size(int fd, off_t bytes) noexcept {
-  sigset_t over, before, pending;
-  ::sigemptyset(&over);
-  ::sigaddset(&over, SIGXFSZ);
-  ::pthread_sigmask(SIG_BLOCK, &over, &before);
-  ::sigpending(&pending);
-  const int result = ::ftruncate(fd, bytes);
-  const int error = errno;
-  // One that was pending already is the program's.
-  const timespec at_once{0, 0};
-  if (result != 0 && error == EFBIG && ::sigismember(&pending, SIGXFSZ) == 0) ::sigtimedwait(&over, nullptr, &at_once);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  errno = error;
-  return result;
+  const NoFileSizeSignal quiet;
+  return ::ftruncate(fd, bytes);
 }
 
 [[noreturn]] void fail_create(const char* label, std::size_t bytes, const char* call, int error) {

@@ -18,6 +18,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/fence.hpp"
+#include "base/file_size_signal.hpp"
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
 #include "memory/memory_file.hpp"
@@ -269,8 +270,9 @@ void move_with_threads_held(const char* what, std::uint64_t patience_ns, F attem
   hold.release();  // before anything allocates
   hold.throw_failure();
   if (result.outcome == Outcome::failed)
-    throw Error(Code::system, strf("cannot %s: %s; set SHOAL_STATIC_DATA=0 to do without symmetric static data", what,
-                                   std::strerror(static_cast<int>(-result.error))));
+    throw Error(Code::system, strf("cannot %s: %s; %sset SHOAL_STATIC_DATA=0 to do without symmetric static data", what,
+                                   std::strerror(static_cast<int>(-result.error)),
+                                   result.error == -EFBIG ? "raise the file size limit (ulimit -f), or " : ""));
   if (result.outcome != Outcome::done)
     throw Error(Code::unsupported,
                 strf("cannot %s: nothing may be written for that moment, but among the threads %s, which block all "
@@ -352,6 +354,7 @@ StaticData::StaticData(const StaticRange& range, int fd, std::size_t offset, std
   move.fd = own.get();
   // Pages that are shared already (left by a detach that failed) may be missing in this process's page table and yet
   // have contents.
+  const NoFileSizeSignal quiet;
   const UniqueFd pagemap(attachment.generation != 0 ? -1 : ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
   move.pagemap = pagemap.get();
   move_with_threads_held("make the program's static data symmetric", patience_ns_,

@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/file_size_signal.hpp"
 #include "base/futex.hpp"
 #include "base/moment.hpp"
 #include "base/quiet_signals.hpp"
@@ -55,7 +56,15 @@ TraceWriter::TraceWriter(const std::string& file, int pe, int n_pes, const std::
   if (is_directory(file)) refuse(file, EISDIR);
   ::unlink(path_.c_str());  // of an earlier run that was killed
   const UniqueFd fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(length_)) != 0) refuse(path_, errno);
+  if (!fd) refuse(path_, errno);
+  {
+    const NoFileSizeSignal quiet;
+    if (::ftruncate(fd.get(), static_cast<off_t>(length_)) != 0) {
+      const int code = errno;
+      ::unlink(path_.c_str());
+      refuse(path_, code);
+    }
+  }
   void* at = ::mmap(nullptr, length_, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (at == MAP_FAILED) throw_errno("mmap of " + path_);
   char* bytes = static_cast<char*>(at);

@@ -216,6 +216,12 @@ class Traced(unittest.TestCase):
         self.assertNotIn("Bus error", run.stderr)
         self.assertIn("t.json.pe-0\n", run.stdout)
 
+    def test_a_limit_of_file_sizes_is_refused_by_init(self):
+        shell = 'test "$SHOAL_PE" = 1 && ulimit -f 100000; exec "$@"'  # of the first PE of its node it would forbid the heap
+        run = self.finish(self.start([SHOALRUN, "-n", str(PES), "bash", "-c", shell, "bash", PROGRAM], SHOAL_TRACE="t.json"))
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, r'PE 1: shmem_init: SHOAL_TRACE="/\S*t.json" is not valid: .*t.json.pe-1: File too large')
+
     def test_many_calls_are_traced_all(self):
         run = self.run_job("many", SHOAL_TRACE="t.json")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
