@@ -196,8 +196,8 @@ void write_piece(std::FILE* file, const Piece& piece, const Clock& clock, bool& 
   out << separator() << "{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":" << pe
       << ",\"args\":{\"sort_index\":" << pe << "}}";
   const std::vector<std::string> names = piece.names();
-  piece.each_event([&](const TraceEvent& event) {
-    const double begin = clock.ns_of(event.begin), end = event.end == 0 ? begin : clock.ns_of(event.end);
+  const auto write = [&](const TraceEvent& event, std::uint64_t until) {
+    const double begin = clock.ns_of(event.begin), end = clock.ns_of(until);
     out << separator() << "{\"name\":\"" << names[std::min<std::size_t>(event.name, kTraceNames - 1)]
         << "\",\"ph\":\"X\",\"pid\":" << pe << ",\"tid\":" << std::uint64_t{event.thread} << ",\"ts\":";
     out.microseconds(begin) << ",\"dur\":";
@@ -205,7 +205,18 @@ void write_piece(std::FILE* file, const Piece& piece, const Clock& clock, bool& 
     if (event.pe >= 0) out << ",\"pe\":" << static_cast<std::uint64_t>(event.pe);
     if (event.end == 0) out << ",\"unfinished\":true";
     out << "}}";
+  };
+  // What was under way lasts until the last moment of which the piece tells.
+  std::uint64_t last = piece.header().last_ticks;
+  std::vector<TraceEvent> unfinished;
+  piece.each_event([&](const TraceEvent& event) {
+    last = std::max({last, event.begin, event.end});
+    if (event.end != 0)
+      write(event, event.end);
+    else
+      unfinished.push_back(event);
   });
+  for (const TraceEvent& event : unfinished) write(event, last);
   if (piece.lost() == 0) return;
   out << separator() << "{\"name\":\"" << piece.lost()
       << " later calls are not in this trace: it was full\",\"ph\":\"i\",\"s\":\"p\",\"pid\":" << pe

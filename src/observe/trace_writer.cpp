@@ -24,8 +24,9 @@
 namespace shoal {
 namespace {
 
-// So often the helper marks the time. Often at first: the job may be killed soon.
-constexpr std::uint64_t kFirstMarkNs = 10'000'000, kMarkNs = 1'000'000'000;
+// So often the helper marks the time, which is then the last that is known of a PE that is killed. Often at first: the
+// job may be killed soon.
+constexpr std::uint64_t kFirstMarkNs = 10'000'000, kMarkNs = 100'000'000;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, in headers of 2022 and later
 
 /// Gives bytes `begin` to `end` of a mapped file their room on the disk. A kernel that cannot tell (before 5.14) is

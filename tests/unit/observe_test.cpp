@@ -138,7 +138,7 @@ class Trace : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  /// A piece with one call of `ticks`, from its first moment on.
+  /// A piece with one call of `ticks`, from its first moment on; 0: it has not come back.
   void write_piece(int pe, const char* machine, std::uint64_t first_ticks, std::uint64_t first_ns,
                    std::uint64_t last_ticks, std::uint64_t last_ns, std::uint64_t ticks) {
     TraceHeader header{};
@@ -153,7 +153,7 @@ class Trace : public testing::Test {
     std::string bytes(kTraceEventsAt + sizeof(TraceEvent), '\0');
     std::memcpy(bytes.data(), static_cast<const void*>(&header), sizeof header);
     std::memcpy(bytes.data() + kTraceNamesAt, "call", 5);
-    const TraceEvent event{first_ticks, first_ticks + ticks, 0, -1, 0, 0};
+    const TraceEvent event{first_ticks, ticks == 0 ? 0 : first_ticks + ticks, 0, -1, 0, 0};
     std::memcpy(bytes.data() + kTraceEventsAt, &event, sizeof event);
     std::ofstream(trace_piece(file_, pe), std::ios::binary) << bytes;
   }
@@ -186,6 +186,13 @@ TEST_F(Trace, WhereNoPeHasMeasuredThisMachineDoes) {
   const std::size_t at = text.find("\"dur\":");
   ASSERT_NE(at, std::string::npos);
   EXPECT_NEAR(std::stod(text.substr(at + 6)), 1e6, 1e5);
+}
+
+TEST_F(Trace, ACallThatWasUnderWayLastsToTheLastMomentKnown) {
+  write_piece(0, "a", 100, 5000, 100 + 2 * kSecond, 5000 + 2 * kSecond, 0);
+  const std::string text = merged(1);
+  EXPECT_NE(text.find("\"ts\":0.000,\"dur\":2000000.000,\"args\":{\"bytes\":0,\"unfinished\":true}"), std::string::npos)
+      << text;
 }
 
 TEST_F(Trace, OfWhoIsKilledKnowsTheClock) {
