@@ -79,45 +79,45 @@ aclshmemx_team_t new_team(Job& here, Team& parent, std::vector<int> members, con
 
 SHOAL_API_ACL int32_t aclshmemx_init_attr(const aclshmemx_init_attr_t* attr, int32_t flags, void* reserved) {
   constexpr const char* call = "aclshmemx_init_attr";
-  const aclshmemx_init_attr_t given = attr == nullptr ? aclshmemx_init_attr_t{} : *attr;
-  if (flags != 0 || reserved != nullptr) return refused(call, "flags must be 0 and reserved null");
-  if (given.thread_mode < ACLSHMEMX_THREAD_SINGLE || given.thread_mode > ACLSHMEMX_THREAD_MULTIPLE)
-    return refused(call, strf("thread_mode %d is none of ACLSHMEMX_THREAD_SINGLE, FUNNELED, SERIALIZED, MULTIPLE",
-                              given.thread_mode));
-  if (given.log_level < ACLSHMEMX_LOG_DEFAULT || given.log_level > ACLSHMEMX_LOG_DEBUG)
-    return refused(call,
-                   strf("log_level %d is none of ACLSHMEMX_LOG_DEFAULT, ERROR, WARNING, INFO, DEBUG", given.log_level));
-  if (given.timeout_s < 0 || given.silence_s < 0)
-    return refused(call, strf("timeout_s %d, silence_s %d: expected seconds, or 0", given.timeout_s, given.silence_s));
-  if (given.n_pes < 0 || (given.n_pes > 0 && (given.my_pe < 0 || given.my_pe >= given.n_pes)))
-    return refused(call, strf("my_pe %d of n_pes %d: expected a number of PEs, and of this PE from 0 on below it",
-                              given.my_pe, given.n_pes));
   Life& life = Life::instance();
+  const aclshmemx_init_attr_t given = attr == nullptr ? aclshmemx_init_attr_t{} : *attr;
+  if (flags != 0 || reserved != nullptr) return life.refuse_init(call, "flags must be 0 and reserved null");
+  if (given.thread_mode < ACLSHMEMX_THREAD_SINGLE || given.thread_mode > ACLSHMEMX_THREAD_MULTIPLE)
+    return life.refuse_init(
+        call,
+        strf("thread_mode %d is none of ACLSHMEMX_THREAD_SINGLE, FUNNELED, SERIALIZED, MULTIPLE", given.thread_mode));
+  if (given.log_level < ACLSHMEMX_LOG_DEFAULT || given.log_level > ACLSHMEMX_LOG_DEBUG)
+    return life.refuse_init(
+        call, strf("log_level %d is none of ACLSHMEMX_LOG_DEFAULT, ERROR, WARNING, INFO, DEBUG", given.log_level));
+  if (given.timeout_s < 0 || given.silence_s < 0)
+    return life.refuse_init(
+        call, strf("timeout_s %d, silence_s %d: expected seconds, or 0", given.timeout_s, given.silence_s));
+  if (given.n_pes < 0 || (given.n_pes > 0 && (given.my_pe < 0 || given.my_pe >= given.n_pes)))
+    return life.refuse_init(
+        call, strf("my_pe %d of n_pes %d: expected a number of PEs, and of this PE from 0 on below it", given.my_pe,
+                   given.n_pes));
   // A launcher knows better; but not when the program means another job.
   const int launched = launched_as(process_environment);
   const char* const told_pes = process_environment("SHOAL_NPES");
   const bool by_hand = given.n_pes > 0 && process_environment("SHOAL_STORE_FD") == nullptr;
   const int told = told_pes == nullptr ? 0 : std::atoi(told_pes);
   if (given.n_pes > 0 && !by_hand && (launched != given.my_pe || told != given.n_pes))
-    return refused(call, strf("my_pe %d of n_pes %d, but shoalrun started this process as PE %d of %d: leave n_pes 0 "
-                              "under a launcher",
-                              given.my_pe, given.n_pes, launched, told));
-  if (!life.initialized()) {
-    static constexpr const char* kLevels[] = {"", "error", "warning", "info", "debug"};
-    std::map<std::string, std::string> values;
-    if (given.log_level != ACLSHMEMX_LOG_DEFAULT) values["SHOAL_LOG"] = kLevels[given.log_level];
-    if (given.heap_size != 0) values["SHMEM_SYMMETRIC_SIZE"] = std::to_string(given.heap_size);
-    if (given.profile) values["SHOAL_PROFILE"] = std::string("1");
-    if (given.timeout_s != 0) values["SHOAL_RDZV_TIMEOUT"] = std::to_string(given.timeout_s);
-    if (given.silence_s != 0) values["SHOAL_SILENCE"] = std::to_string(given.silence_s);
-    if (given.ip_port != nullptr && by_hand) values["SHOAL_RDZV"] = given.ip_port;
-    if (!given.tls_enabled) values["SHOAL_TLS"] = std::string("0");
-    life.set_for_init(std::move(values));
-  }
+    return life.refuse_init(
+        call, strf("my_pe %d of n_pes %d, but shoalrun started this process as PE %d of %d: leave n_pes 0 "
+                   "under a launcher",
+                   given.my_pe, given.n_pes, launched, told));
+  Life::Settings values;
+  static constexpr const char* kLevels[] = {"", "error", "warning", "info", "debug"};
+  if (given.log_level != ACLSHMEMX_LOG_DEFAULT) values["SHOAL_LOG"] = kLevels[given.log_level];
+  if (given.heap_size != 0) values["SHMEM_SYMMETRIC_SIZE"] = std::to_string(given.heap_size);
+  if (given.profile) values["SHOAL_PROFILE"] = std::string("1");
+  if (given.timeout_s != 0) values["SHOAL_RDZV_TIMEOUT"] = std::to_string(given.timeout_s);
+  if (given.silence_s != 0) values["SHOAL_SILENCE"] = std::to_string(given.silence_s);
+  if (given.ip_port != nullptr && by_hand) values["SHOAL_RDZV"] = given.ip_port;
+  if (!given.tls_enabled) values["SHOAL_TLS"] = std::string("0");
   int provided = 0;
-  const int code = by_hand
-                       ? life.init_as(call, {.rank = given.my_pe, .size = given.n_pes}, given.thread_mode, &provided)
-                       : life.init(call, given.thread_mode, &provided);
+  const StartInfo start = by_hand ? StartInfo{.rank = given.my_pe, .size = given.n_pes} : StartInfo{};
+  const int code = life.init(call, given.thread_mode, &provided, start, std::move(values));
   if (code == 0) job(call).device(call);  // collective, as init is: kernels may come at any time
   return code;
 }

@@ -96,11 +96,6 @@ void Life::set_default(const std::string& name, const std::string& value) {
   defaults_[name] = value;
 }
 
-void Life::set_for_init(std::map<std::string, std::string> values) {
-  const Turn turn(mutex_);
-  for_init_ = std::move(values);
-}
-
 Options::Environment Life::environment() const {
   return [this](const char* name) -> const char* {
     if (const char* set = process_environment(name)) return set;
@@ -119,8 +114,7 @@ void Life::start() {
   JobSetup setup;
   setup.options = Options::from(environment());
   Job::check(setup.options);
-  bootstrap_ = std::make_unique<Together>(find_bootstrap(environment(), start_));
-  ++start_.session;
+  join();
   setup.bootstrap = bootstrap_.get();
   const int me = bootstrap_->rank();
   status_ = std::make_unique<StatusMapping>(StatusMapping::open(environment(), bootstrap_->size()));
@@ -128,7 +122,7 @@ void Life::start() {
   setup.status = status_.get();
   setup.static_data = true;
   setup.thread_level = thread_level_;
-  setup.session = start_.session;
+  setup.session = jobs_ + 1;
   job_ = Job::start(std::move(setup));
   bootstrap_->started();
   pid_ = ::getpid();
@@ -145,6 +139,11 @@ void Life::start() {
   }
 }
 
+void Life::join() {
+  bootstrap_ = std::make_unique<Together>(find_bootstrap(environment(), start_));
+  ++start_.session;
+}
+
 int refused(const char* call, const std::string& what, Code code) noexcept {
   print_line(Life::instance().initialized() ? world().domain().me : launched_as(process_environment),
              std::string(call) + ": " + what);
@@ -152,7 +151,6 @@ int refused(const char* call, const std::string& what, Code code) noexcept {
 }
 
 std::unique_ptr<Life::Failure> Life::try_init(const char* call, int requested) {
-  const Turn turn(mutex_);
   if (inits_ > 0 && pid_ == ::getpid()) {
     ++inits_;
     return nullptr;
@@ -178,34 +176,36 @@ std::unique_ptr<Life::Failure> Life::try_init(const char* call, int requested) {
     return std::make_unique<Failure>(Failure{Code::system, std::string(call) + ": " + error.what()});
   }
   inits_ = 1;
+  ++jobs_;
   return nullptr;
 }
 
-int Life::init(const char* call, int requested, int* provided) {
-  const auto failure = try_init(call, requested);
-  set_for_init({});
-  if (failure != nullptr) {
-    if (!fail_together(*failure)) wait_to_be_ended(failure->code);
-    bootstrap_.reset();
-    status_.reset();
-    print_line(launched_as(process_environment), failure->text);
-    return static_cast<int>(failure->code);
-  }
-  if (provided != nullptr) *provided = thread_level_;
-  return 0;
+int Life::init(const char* call, int requested, int* provided, StartInfo start, Settings settings) {
+  const Turn turn(mutex_);
+  start.session = start_.session;
+  start.made = &made_id_;
+  start_ = std::move(start);
+  for_init_ = std::move(settings);
+  int code = 0;
+  if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
+    code =
+        refuse(call, strf("thread level %d is none of SHMEM_THREAD_SINGLE, FUNNELED, SERIALIZED, MULTIPLE", requested));
+  else if (const auto failure = try_init(call, requested))
+    code = fail(*failure);
+  start_ = {.session = start_.session};
+  for_init_ = {};
+  if (code == 0 && provided != nullptr) *provided = thread_level_;
+  return code;
 }
 
-int Life::init_as(const char* call, StartInfo start, int requested, int* provided) {
-  {
-    const Turn turn(mutex_);
-    start.session = start_.session;
-    start.made = &made_id_;
-    start_ = std::move(start);
-  }
-  const int code = init(call, requested, provided);
+int Life::refuse_init(const char* call, const std::string& what) {
   const Turn turn(mutex_);
-  start_ = {.session = start_.session};
-  return code;
+  return refuse(call, what);
+}
+
+int Life::refuse(const char* call, const std::string& what) {
+  if (inits_ > 0) return refused(call, what);
+  return fail({Code::invalid_argument, std::string(call) + ": " + what});
 }
 
 UniqueId Life::make_id() {
@@ -215,13 +215,15 @@ UniqueId Life::make_id() {
 }
 
 void Life::init_or_exit(const char* call) {
+  const Turn turn(mutex_);
   const auto failure = try_init(call, SHMEM_THREAD_SINGLE);
   if (failure == nullptr) return;
   wait_to_be_ended(failure->code);
   const int pe = launched_as(process_environment);
   // Often the same mistake on all PEs: the launcher prints the first line only, and ends the others.
   try {
-    join_launched();
+    const bool launched = pe >= 0 && process_environment("SHOAL_STORE_FD") != nullptr;
+    if (bootstrap_ == nullptr && launched) join();
     if (bootstrap_ != nullptr) bootstrap_->abort(1, spoken_by(pe, failure->text));
   } catch (const Error&) {
   }
@@ -230,15 +232,20 @@ void Life::init_or_exit(const char* call) {
   std::_Exit(1);
 }
 
-void Life::join_launched() {
-  if (bootstrap_ == nullptr && launched_as(process_environment) >= 0 &&
-      process_environment("SHOAL_STORE_FD") != nullptr)
-    bootstrap_ = std::make_unique<Together>(find_bootstrap(process_environment));
+int Life::fail(const Failure& failure) noexcept {
+  // By hand, the others may come late.
+  const bool alone = bootstrap_ == nullptr;
+  if (alone) print_line(launched_as(process_environment), failure.text);
+  if (!tell_others(failure)) wait_to_be_ended(failure.code);
+  bootstrap_.reset();
+  status_.reset();
+  if (!alone) print_line(launched_as(process_environment), failure.text);
+  return static_cast<int>(failure.code);
 }
 
-bool Life::fail_together(const Failure& failure) noexcept {
+bool Life::tell_others(const Failure& failure) noexcept {
   try {
-    if (failure.code != Code::launcher) join_launched();
+    if (bootstrap_ == nullptr && failure.code != Code::launcher) join();
     if (bootstrap_ == nullptr || !bootstrap_->fail(failure.text)) return false;
     if (status_ != nullptr) StatusWriter(status_->record(bootstrap_->rank())).set(Phase::starting, "", "");
     return true;

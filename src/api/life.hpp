@@ -24,11 +24,14 @@ class Life final {
  public:
   static Life& instance();
 
+  using Settings = std::map<std::string, std::string>;
   /// For the form that reports failure to its caller: prints why, and gives back a Code, or 0. Counts calls; the first
   /// starts the job. Where it fails on one PE, it fails on all that call this form; then all may try again.
-  int init(const char* call, int requested, int* provided);
-  /// The same, as the program says: `start` need not outlive the call.
-  int init_as(const char* call, StartInfo start, int requested, int* provided);
+  /// @param start     as the program says; need not outlive the call
+  /// @param settings  what options are in this job where the environment says nothing, before the defaults
+  int init(const char* call, int requested, int* provided, StartInfo start = {}, Settings settings = {});
+  /// The same for arguments that make no sense: it fails, though not where the job runs already.
+  int refuse_init(const char* call, const std::string& what);
   /// A unique id, whose meeting this process holds from now on until its next init. @throws Error
   UniqueId make_id();
   /// For the forms that cannot: ends the program with status 1, and the job with one line for all.
@@ -38,8 +41,6 @@ class Life final {
 
   /// Before init: what an option is where the environment says nothing.
   void set_default(const std::string& name, const std::string& value);
-  /// The same until the next init has returned, and before those.
-  void set_for_init(std::map<std::string, std::string> values);
 
   int initialized() const noexcept { return inits_.load(std::memory_order_acquire) > 0 ? 1 : 0; }
   int thread_level() const noexcept { return thread_level_; }
@@ -49,15 +50,18 @@ class Life final {
     Code code;
     std::string text;
   };
+  // All that follow are to be called by who has his turn.
   /// @return what went wrong, or nothing
   std::unique_ptr<Failure> try_init(const char* call, int requested);
   /// The process's environment, before it the defaults that were set.
   Options::Environment environment() const;
   void start();
-  /// Joins the PEs that shoalrun started, unless it is among them, so that it can tell them something.
-  void join_launched();
-  /// Lets a start that failed here fail everywhere. @return whether the others know
-  bool fail_together(const Failure& failure) noexcept;
+  void join();
+  int refuse(const char* call, const std::string& what);
+  /// A start that failed: lets it fail everywhere, and prints why. @return its code
+  int fail(const Failure& failure) noexcept;
+  /// Joins them, if it has not come so far. @return whether they know
+  bool tell_others(const Failure& failure) noexcept;
   void stop(bool program_ends);
   void leave(bool program_ends);
   /// A program that ends by returning 0 from main or by exit(0) leaves in order; with any other status it says so.
@@ -72,8 +76,9 @@ class Life final {
   std::atomic<int> inits_{0};
   std::atomic<pid_t> pid_{0};  // a forked child is no PE: it must leave the job alone
   int thread_level_ = SHMEM_THREAD_SINGLE;
-  std::map<std::string, std::string> defaults_, for_init_;
+  Settings defaults_, for_init_;
   StartInfo start_;
+  int jobs_ = 0;  // that have started
   MadeId made_id_;
   bool watches_exit_ = false;
   int end_status_ = 0;  // in place of 0, when a check that only reports has found something

@@ -15,11 +15,7 @@ SHOAL_API_LEGACY(void, start_pes, (int)) {
 }
 
 SHOAL_API(int, init_thread, (int requested, int* provided)) {
-  constexpr const char* call = "shmem_init_thread";
-  if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
-    return refused(call,
-                   strf("thread level %d is none of SHMEM_THREAD_SINGLE, FUNNELED, SERIALIZED, MULTIPLE", requested));
-  return Life::instance().init(call, requested, provided);
+  return Life::instance().init("shmem_init_thread", requested, provided);
 }
 
 SHOAL_API(void, query_thread, (int* provided)) {

@@ -29,21 +29,18 @@ SHOAL_API_X int shmemx_get_uniqueid(shmemx_uniqueid_t* id) {
 
 SHOAL_API_X int shmemx_init_attr(const shmemx_init_attr_t* attr, int requested, int* provided) {
   constexpr const char* call = "shmemx_init_attr";
-  if (attr == nullptr) return refused(call, "attr is null");
-  if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE)
-    return refused(call,
-                   strf("thread level %d is none of SHMEM_THREAD_SINGLE, FUNNELED, SERIALIZED, MULTIPLE", requested));
+  if (attr == nullptr) return Life::instance().refuse_init(call, "attr is null");
   if (attr->n_pes < 1 || attr->pe < 0 || attr->pe >= attr->n_pes)
-    return refused(call, strf("PE %d of %d: expected a number of PEs from 1 on, and of this PE from 0 on below it",
-                              attr->pe, attr->n_pes));
+    return Life::instance().refuse_init(
+        call, strf("PE %d of %d: expected a number of PEs from 1 on, and of this PE from 0 on below it", attr->pe,
+                   attr->n_pes));
   UniqueId id;
   if (attr->id != nullptr) std::memcpy(id.bytes.data(), attr->id->bytes, sizeof id);
-  const int code = Life::instance().init_as(call,
-                                            {.rank = attr->pe,
-                                             .size = attr->n_pes,
-                                             .rdzv = attr->rdzv != nullptr ? attr->rdzv : "",
-                                             .id = attr->id != nullptr ? &id : nullptr},
-                                            requested, provided);
+  const int code = Life::instance().init(call, requested, provided,
+                                         {.rank = attr->pe,
+                                          .size = attr->n_pes,
+                                          .rdzv = attr->rdzv != nullptr ? attr->rdzv : "",
+                                          .id = attr->id != nullptr ? &id : nullptr});
   wipe(id.bytes);
   return code;
 }

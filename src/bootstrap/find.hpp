@@ -16,7 +16,7 @@ struct StartInfo {
   std::string rdzv = {};         ///< where to meet, in place of SHOAL_RDZV
   const UniqueId* id = nullptr;  ///< in place of that
   MadeId* made = nullptr;        ///< the one that this process made, if it did
-  int session = 0;               ///< how many jobs this process was in before
+  int session = 0;               ///< how often this process has joined others before
 };
 
 /// In this order: what the program said; shoalrun (SHOAL_PE, SHOAL_NPES, SHOAL_STORE_FD); a meeting point (SHOAL_RDZV)

@@ -4,15 +4,19 @@
  *   direct_pe id PE N FILE          PE N-1 makes the unique id and writes it to FILE; the others wait for that file
  *   direct_pe rdzv PE N WHERE       meets at WHERE
  *   direct_pe acl PE N WHERE        the same by aclshmemx_init_attr, with a heap of 8 MiB, for 3 s; and then again as the environment says
- *   direct_pe alone PE HOW          fails in init on that PE alone, by an "option" or a "limit"; once more without that
+ *   direct_pe alone PE HOW          fails in init on that PE alone, by an "option", a thread "level" or a "limit"; once more without that
+ *   direct_pe threads FILE          two threads of PE 0 call init at once: the first fails, and makes FILE when the second has begun
  * Before that: "tls INFO": aclshmemx_set_conf_store_tls(true, INFO, 0).
  * After that: "die PE": that one is killed in the middle; "hang": PE 0 says "ready" and does nothing more, the others wait for
  * it; "flood": PE 0 says "ready" and puts for ever; "exit PE STATUS": shmem_global_exit;
  * "return PE STATUS": exit in the middle. Before these: "forked FILE": each PE has a child that stays while FILE is there. */
+#define _GNU_SOURCE
 #include <aclshmemx.h>
+#include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,19 +91,69 @@ static int carry(const char *path, int maker, shmemx_uniqueid_t *id) {
   return 1;
 }
 
-static int fail_alone(int fails, int by_limit) {
+static int fail_alone(const char *how) {
   struct rlimit was, less;
   int provided;
   getrlimit(RLIMIT_FSIZE, &was);
   less = was;
   less.rlim_cur = 4096;
-  signal(SIGXFSZ, SIG_IGN);
-  if (fails && by_limit) setrlimit(RLIMIT_FSIZE, &less);
-  if (fails && !by_limit) setenv("SHOAL_SPIN", "often", 1);
-  if (shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) == 0) return 70;
+  if (strcmp(how, "limit") == 0) setrlimit(RLIMIT_FSIZE, &less);
+  if (strcmp(how, "option") == 0) setenv("SHOAL_SPIN", "often", 1);
+  if (shmem_init_thread(strcmp(how, "level") == 0 ? 77 : SHMEM_THREAD_SINGLE, &provided) == 0) return 70;
   setrlimit(RLIMIT_FSIZE, &was);
   unsetenv("SHOAL_SPIN");
   if (shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) != 0) return 71;
+  shift();
+  printf("PE %d of %d\n", shmem_my_pe(), shmem_n_pes());
+  shmem_finalize();
+  return 0;
+}
+
+struct starter {
+  pthread_t thread;
+  atomic_int id, code;  /* code -1: it has not come back */
+};
+static void *start(void *argument) {
+  struct starter *self = argument;
+  int provided;
+  atomic_store(&self->id, (int)gettid());
+  atomic_store(&self->code, shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided));
+  return NULL;
+}
+/* Until the thread has slept for a while, or has come back. */
+static void begin(struct starter *one) {
+  atomic_init(&one->id, 0);
+  atomic_init(&one->code, -1);
+  pthread_create(&one->thread, NULL, start, one);
+  for (int asleep = 0, looks = 0; asleep < 20 && looks < 2000 && atomic_load(&one->code) == -1; ++looks) {
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&one->id));
+    FILE *from = atomic_load(&one->id) == 0 ? NULL : fopen(path, "r");
+    if (from != NULL && fgets(text, sizeof text, from) == NULL) text[0] = 0;
+    if (from != NULL) fclose(from);
+    const char *state = strrchr(text, ')');
+    asleep = state != NULL && state[2] == 'S' ? asleep + 1 : 0;
+    nanosleep(&(struct timespec){0, 5000000}, NULL);
+  }
+}
+static int init_twice_at_once(const char *file) {
+  const char *me = getenv("SHOAL_PE");
+  int provided;
+  if (me == NULL || strcmp(me, "0") != 0) {
+    for (int i = 0; i < 20000 && access(file, F_OK) != 0; ++i) nanosleep(&(struct timespec){0, 1000000}, NULL);
+    if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0) return 70;
+    if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 71;
+  } else {
+    struct starter first, second;
+    setenv("SHOAL_SPIN", "often", 1);
+    begin(&first);  /* and waits for PE 1, to tell it */
+    unsetenv("SHOAL_SPIN");
+    begin(&second);
+    fclose(fopen(file, "w"));
+    pthread_join(first.thread, NULL);
+    pthread_join(second.thread, NULL);
+    if (atomic_load(&first.code) == 0 || atomic_load(&second.code) != 0) return 72;
+  }
   shift();
   printf("PE %d of %d\n", shmem_my_pe(), shmem_n_pes());
   shmem_finalize();
@@ -123,8 +177,9 @@ int main(int argc, char **argv) {
   }
   if (argc == 4 && strcmp(argv[1], "alone") == 0) {
     const char *me = getenv("SHOAL_PE");
-    return fail_alone(me != NULL && strcmp(me, argv[2]) == 0, strcmp(argv[3], "limit") == 0);
+    return fail_alone(me != NULL && strcmp(me, argv[2]) == 0 ? argv[3] : "not");
   }
+  if (argc == 3 && strcmp(argv[1], "threads") == 0) return init_twice_at_once(argv[2]);
   if (argc < 5) return 64;
   if (strcmp(argv[1], "acl") == 0) {
     aclshmemx_init_attr_t given;

@@ -154,11 +154,22 @@ class FailingAlone(DirectTest):
         for pe in (0, 2):
             self.assert_told(self.launched(pe=pe, how="option"), pe, 'SHOAL_SPIN="often"')
 
+    def test_by_a_thread_level_that_is_none(self):
+        for pe in (0, 2):
+            self.assert_told(self.launched(pe=pe, how="level"), pe, "thread level 77 is none of SHMEM_THREAD_SINGLE")
+
     def test_after_it_joined(self):
-        self.assert_told(self.launched(pe=0, how="limit"), 0, "File too large")
+        for pe in (0, 1, 2):  # 0: no memory; else its static data find no room there
+            self.assert_told(self.launched(pe=pe, how="limit"), pe, "File too large")
+
+    def test_a_thread_that_calls_init_meanwhile_waits(self):
+        path = os.path.join(self.folder.name, "go")
+        run = self.run_job("-n", "2", PE, "threads", path)
+        self.assertEqual((run.status, sorted(run.out.splitlines())), (0, ["PE 0 of 2", "PE 1 of 2"]), run)
+        self.assert_told(run.err, 0, 'SHOAL_SPIN="often"', n=2)
 
     def test_over_nodes(self):
-        for pe in (0, 1):  # the first of its node makes the memory
+        for pe in (0, 1, 2):  # the first of its node makes the memory
             self.assert_told(self.launched("--fake-nodes", "0,1,1", pe=pe, how="limit"), pe, "File too large")
 
     def test_by_hand(self):
@@ -166,6 +177,12 @@ class FailingAlone(DirectTest):
         for rank, run in enumerate(runs):
             self.assertEqual((run.status, run.out), (0, f"PE {rank} of 3\n"), run)
         self.assert_told("".join(run.err for run in runs), 0, "File too large")
+
+    def test_by_hand_before_it_joins(self):
+        runs = self.by_hand(3, "alone", 1, "level", SHOAL_RDZV=f"unix:{self.address}")
+        for rank, run in enumerate(runs):
+            self.assertEqual((run.status, run.out), (0, f"PE {rank} of 3\n"), run)
+        self.assert_told("".join(run.err for run in runs), 1, "thread level 77")
 
 
 class Torch(DirectTest):

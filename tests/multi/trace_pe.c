@@ -9,11 +9,13 @@
 //   locks  PE 0 takes a lock ten times, and PE 1 a semaphore
 //   large  collectives of half a megabyte
 //   batch  ten blocks of 16 bytes to the next PE in one call, and back
+//   refused  no job: init refuses more memory than there are addresses
 //   differ PE 0 meets the others while they reduce
 #include <shmem.h>
 #include <shmemx.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,7 +50,16 @@ static void use_locks(int me) {
   if (me == 1) shmemx_sem_wait(&semaphore, 1);
 }
 
+static int be_refused(void) {
+  int provided;
+  setenv("SHMEM_SYMMETRIC_SIZE", "100000T", 1);
+  const int refused = shmem_init_thread(SHMEM_THREAD_SINGLE, &provided) != 0;
+  unsetenv("SHMEM_SYMMETRIC_SIZE");
+  return !refused;
+}
+
 static int run(const char *mode) {
+  if (strcmp(mode, "refused") == 0) return be_refused();
   shmem_init();
   const int me = shmem_my_pe(), n = shmem_n_pes();
   for (int i = 0; i < 100; ++i) shmem_long_p(&word, i, (me + 1) % n);

@@ -100,6 +100,11 @@ class Traced(unittest.TestCase):
         self.assertEqual(run.returncode, 137, run.stderr)
         self.assertTrue(any(e["args"].get("unfinished") for e in self.events("t-2.json", ["t.json"])[0]))
 
+    def test_a_job_after_an_init_that_was_refused_is_the_first(self):
+        run = self.run_job("refused", "kill", SHOAL_TRACE="t.json")
+        self.assertEqual(run.returncode, 137, run.stderr)
+        self.assertTrue(any(e["args"].get("unfinished") for e in self.events()[0]))
+
     def test_of_several_launchers_that_see_all_pieces_that_of_node_0_joins_them(self):
         address = "127.%d.%d.%d" % (random.randrange(1, 255), random.randrange(256), random.randrange(1, 255))
         nodes = [self.start([SHOALRUN, "--nnodes", str(PES), "--node-rank", str(rank), "--rdzv", address, "--no-tls", "-n", "1", PROGRAM, "hang"],
