@@ -18,7 +18,7 @@ void broadcast(Group& group, void* dest, const void* source, std::size_t bytes, 
                                    .root = root,
                                    .dest = dest,
                                    .source = source,
-                                   .dest_bytes = group.rank() == root ? 0 : bytes,
+                                   .dest_bytes = group.rank() != root || (root_too && dest != source) ? bytes : 0,
                                    .source_bytes = group.rank() == root ? bytes : 0,
                                    .in_place = true});
   if (root < 0 || root >= group.size())

@@ -137,13 +137,13 @@ template <class Op, class T>
 template <class Op, class T>
 [[gnu::noinline]] void update_nbi_watched(const Context& context, T* old, T* dest, T value, int pe,
                                           const char* call) noexcept {
-  if (T* const word = context.word_by_shortcut(dest, pe, call)) {
+  if (T* const word = context.word_by_shortcut(dest, pe, call, false, old)) {
     const T before = update_word<Op>(context, word, value, pe);
     if (old != nullptr) *old = before;
     return;
   }
   const Observed observed(context.domain().observer,
-                          [&] { return context.call_of(call, CallKind::atomic, pe, dest, nullptr, sizeof(T)); });
+                          [&] { return context.call_of(call, CallKind::atomic, pe, dest, old, sizeof(T)); });
   update_nbi_there<Op>(context, old, dest, value, pe, call);
 }
 template <class Op, class T>
@@ -221,7 +221,7 @@ template <class T>
 [[gnu::cold, gnu::noinline]] void compare_swap_nbi_slow(const Context& context, T* old, T* dest, T condition, T value,
                                                         int pe, const char* call) noexcept {
   const Observed observed(context.domain().observer,
-                          [&] { return context.call_of(call, CallKind::atomic, pe, dest, nullptr, sizeof(T)); });
+                          [&] { return context.call_of(call, CallKind::atomic, pe, dest, old, sizeof(T)); });
   T* const word = context.word(dest, pe, call);
   if (word == nullptr)
     return context.fetch_far_nbi(dest, atomic_call(AtomicOp::compare_swap, value, condition), old, pe);
@@ -238,10 +238,10 @@ void atomic_compare_swap_nbi(const Context& context, T* old, T* dest, T conditio
     compare_swap_nbi_slow(context, old, dest, condition, value, pe, call);
 }
 
-/// An atomic operation that changes nothing, as the observer sees it.
+/// An atomic operation that changes nothing, as the observer sees it. @param value  where its result goes, or null
 template <class T>
-Call fetch_call(const Context& context, const T* source, int pe, const char* call) noexcept {
-  Call observed = context.call_of(call, CallKind::atomic, pe, source, nullptr, sizeof(T));
+Call fetch_call(const Context& context, const T* value, const T* source, int pe, const char* call) noexcept {
+  Call observed = context.call_of(call, CallKind::atomic, pe, source, value, sizeof(T));
   observed.writes = false;
   return observed;
 }
@@ -257,7 +257,7 @@ template <class T>
 [[gnu::noinline]] T fetch_watched(const Context& context, const T* source, int pe, const char* call) noexcept {
   if (T* const word = context.word_by_shortcut(source, pe, call))
     return std::atomic_ref<T>(*word).load(std::memory_order_acquire);
-  const Observed observed(context.domain().observer, [&] { return fetch_call(context, source, pe, call); });
+  const Observed observed(context.domain().observer, [&] { return fetch_call<T>(context, nullptr, source, pe, call); });
   return fetch_there(context, source, pe, call);
 }
 template <class T>
@@ -276,7 +276,7 @@ T atomic_fetch(const Context& context, const T* source, int pe, const char* call
 template <class T>
 [[gnu::cold, gnu::noinline]] void fetch_nbi_slow(const Context& context, T* value, const T* source, int pe,
                                                  const char* call) noexcept {
-  const Observed observed(context.domain().observer, [&] { return fetch_call(context, source, pe, call); });
+  const Observed observed(context.domain().observer, [&] { return fetch_call<T>(context, value, source, pe, call); });
   T* const word = context.word(source, pe, call);
   if (word == nullptr) return context.fetch_far_nbi(source, atomic_call(AtomicOp::fetch, T{}), value, pe);
   settle(context, word, pe);

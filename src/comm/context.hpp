@@ -116,10 +116,11 @@ class Context final {
   }
 
   /// Where a watched call finds its memory if there is nothing to tell of it; null: it must be told, or nobody watches.
-  [[gnu::always_inline]] char* shortcut(const void* remote, std::size_t bytes, int pe, const char* call,
-                                        bool signal = false) const noexcept {
+  /// @param local  where an atomic operation puts its result, or null
+  [[gnu::always_inline]] char* shortcut(const void* remote, const void* local, std::size_t bytes, int pe,
+                                        const char* call, bool signal) const noexcept {
     Shortcut* const mine = own_shortcut(pe);
-    return mine == nullptr || mine->traces() ? nullptr : mine->pass(remote, nullptr, bytes, world_pe(pe), call, signal);
+    return mine == nullptr || mine->traces() ? nullptr : mine->pass(remote, local, bytes, world_pe(pe), call, signal);
   }
   /// The same for a put or get, in the most frequent case only.
   [[gnu::always_inline]] char* quick(const void* remote, const void* local, std::size_t bytes, int pe) const noexcept {
@@ -143,11 +144,11 @@ class Context final {
   }
   /// The same for the word of an atomic operation.
   template <class T>
-  [[gnu::always_inline]] T* word_by_shortcut(const T* address, int pe, const char* call,
-                                             bool signal = false) const noexcept {
+  [[gnu::always_inline]] T* word_by_shortcut(const T* address, int pe, const char* call, bool signal = false,
+                                             const T* local = nullptr) const noexcept {
     if (reinterpret_cast<std::uintptr_t>(address) % sizeof(T) != 0) [[unlikely]]
       return nullptr;
-    return reinterpret_cast<T*>(shortcut(address, sizeof(T), pe, call, signal));
+    return reinterpret_cast<T*>(shortcut(address, local, sizeof(T), pe, call, signal));
   }
   /// Whether a call on this PE's own memory, or on none, need not be told.
   bool has_shortcut(const Call& call) const noexcept {

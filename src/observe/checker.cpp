@@ -139,13 +139,10 @@ void Checker::check_range(const Call& call, const char* what, const void* addres
 
 void Checker::check_operands(const Call& call) const noexcept {
   if (call.bytes == 0) return;
-  const bool put = call.kind == CallKind::put;
-  check_range(call,
-              put                          ? "dest"
-              : call.kind == CallKind::get ? "source"
-                                           : "the word",
-              call.remote, extent(call, call.remote_stride));
-  check_range(call, put ? "source" : "dest", call.local, extent(call, call.local_stride));
+  const bool put = call.kind == CallKind::put, get = call.kind == CallKind::get;
+  check_range(call, put ? "dest" : get ? "source" : "the word", call.remote, extent(call, call.remote_stride));
+  const char* const local = put ? "source" : get ? "dest" : call.kind == CallKind::atomic ? "fetch" : "the word";
+  check_range(call, local, call.local, extent(call, call.local_stride));
   if (call.remote == nullptr || call.local == nullptr || call.pe != domain_.me || call.block != 0 ||
       call.remote == call.local)
     return;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 
 #include "base/error.hpp"
@@ -13,27 +14,46 @@ namespace {
 constexpr unsigned char kPattern = 0xA5;
 constexpr std::size_t kRemembered = 4096;  // freed blocks
 
-std::optional<std::string> damage_of(std::uintptr_t start, std::size_t bytes) {
-  const auto* guard = reinterpret_cast<const unsigned char*>(start) + bytes;
-  const auto* end = guard + HeapGuard::kBytes;
-  const auto* first = std::find_if(guard, end, [](unsigned char byte) { return byte != kPattern; });
-  if (first == end) return std::nullopt;
-  while (end[-1] == kPattern) --end;
-  return strf(
-      "the block of %zu bytes at %#zx was written past its end, at bytes %zu to %zu: by a plain store of this PE, or "
-      "of a peer that has its address from shmem_ptr",
-      bytes, start, bytes + static_cast<std::size_t>(first - guard), bytes + static_cast<std::size_t>(end - guard) - 1);
+/// Where bytes of [begin, end) are not as they were left: from the first to the last of them.
+struct Damage {
+  std::uintptr_t first, last;
+};
+std::optional<Damage> damage_in(std::uintptr_t begin, std::uintptr_t end) {
+  const auto* const from = reinterpret_cast<const unsigned char*>(begin);
+  const auto* to = reinterpret_cast<const unsigned char*>(end);
+  const auto* first = std::find_if(from, to, [](unsigned char byte) { return byte != kPattern; });
+  if (first == to) return std::nullopt;
+  while (to[-1] == kPattern) --to;
+  return Damage{reinterpret_cast<std::uintptr_t>(first), reinterpret_cast<std::uintptr_t>(to) - 1};
 }
+
+constexpr const char kByWhom[] = "by a plain store of this PE, or of a peer that has its address from shmem_ptr";
 
 }  // namespace
 
 void HeapGuard::allocated(char* start, std::size_t bytes) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(start);
+  if (begin != base_) std::memset(start - kBytes, kPattern, kBytes);
   std::memset(start + bytes, kPattern, kBytes);
   const std::lock_guard guard(mutex_);
-  const auto begin = reinterpret_cast<std::uintptr_t>(start);
   live_[begin] = bytes;
   segments_.changed();
   std::erase_if(freed_, [&](const Freed& old) { return old.start < begin + bytes && begin < old.start + old.bytes; });
+}
+
+std::optional<std::string> HeapGuard::damage_of(Live::const_iterator block) const {
+  const auto& [start, bytes] = *block;
+  const std::uintptr_t end = start + bytes;
+  if (const auto behind = damage_in(end, end + kBytes))
+    return strf("the block of %zu bytes at %#zx was written past its end, at bytes %zu to %zu: %s", bytes, start,
+                behind->first - start, behind->last - start, kByWhom);
+  // What follows the block before this one is said of that one.
+  std::uintptr_t front = start == base_ ? start : start - kBytes;
+  if (block != live_.begin()) front = std::max(front, std::prev(block)->first + std::prev(block)->second + kBytes);
+  const auto before = front < start ? damage_in(front, start) : std::nullopt;
+  if (!before) return std::nullopt;
+  return strf("the block of %zu bytes at %#zx was written before its start, at bytes -%zu to -%zu: %s", bytes, start,
+              start - before->first, start - before->last, kByWhom);
 }
 
 void HeapGuard::freed(char* start) noexcept {
@@ -78,7 +98,7 @@ std::optional<std::string> HeapGuard::damage(bool all) const {
   auto block = live_.lower_bound(next_.load(std::memory_order_relaxed));
   for (std::size_t looked = all ? live_.size() : std::min(kLooked, live_.size()); looked > 0; --looked, ++block) {
     if (block == live_.end()) block = live_.begin();
-    if (auto text = damage_of(block->first, block->second)) return text;
+    if (auto text = damage_of(block)) return text;
   }
   next_.store(block == live_.end() ? 0 : block->first, std::memory_order_relaxed);
   return std::nullopt;
@@ -87,7 +107,7 @@ std::optional<std::string> HeapGuard::damage(bool all) const {
 std::optional<std::string> HeapGuard::damage(const void* start) const {
   const std::shared_lock guard(mutex_);
   const auto found = live_.find(reinterpret_cast<std::uintptr_t>(start));
-  return found == live_.end() ? std::nullopt : damage_of(found->first, found->second);
+  return found == live_.end() ? std::nullopt : damage_of(found);
 }
 
 }  // namespace shoal

@@ -19,11 +19,13 @@ namespace shoal {
 
 class HeapGuard final : public Blocks {
  public:
-  static constexpr std::size_t kBytes = 64;  ///< guarded behind each block
+  static constexpr std::size_t kBytes = 64;  ///< guarded behind each block, and before it
 
+  /// @param base      where the heap begins, before which there is nothing to guard
   /// @param segments  is told when blocks come or go; outlives this
-  explicit HeapGuard(SegmentTable& segments) : segments_(segments) {}
-  /// The block at `start` was handed out; kBytes behind it are its guard.
+  HeapGuard(const char* base, SegmentTable& segments)
+      : base_(reinterpret_cast<std::uintptr_t>(base)), segments_(segments) {}
+  /// The block at `start` was handed out; kBytes behind it are nobody else's, and kBytes before it are not used.
   void allocated(char* start, std::size_t bytes) noexcept;
   void freed(char* start) noexcept;
   static constexpr std::size_t kLooked =
@@ -40,9 +42,11 @@ class HeapGuard final : public Blocks {
     std::uintptr_t start;
     std::size_t bytes;
   };
+  std::optional<std::string> damage_of(Live::const_iterator block) const;
   /// The block that starts at or before `address`, or end().
   Live::const_iterator before(std::uintptr_t address) const noexcept;
 
+  const std::uintptr_t base_;
   SegmentTable& segments_;
   mutable std::shared_mutex mutex_;
   Live live_;

@@ -29,7 +29,7 @@ class SymmetricHeap final {
         alignment_(alignment),
         allocator_(bytes, kGranule),
         shown_(shown) {
-    if (guarded != nullptr) guard_ = std::make_unique<HeapGuard>(*guarded);
+    if (guarded != nullptr) guard_ = std::make_unique<HeapGuard>(base, *guarded);
     show();
   }
 
@@ -73,7 +73,7 @@ class SymmetricHeap final {
   std::string why_no_block(const void* address) const;
 
   static constexpr std::size_t kGranule = 64;  // sizes are rounded up to it
-  static_assert(HeapGuard::kBytes <= kGranule, "the room behind the least block has its guard");
+  static_assert(HeapGuard::kBytes <= kGranule, "the room behind the least block has its guard, and that of the next");
   char* base_;
   const std::size_t spread_;
   std::size_t alignment_;

@@ -102,6 +102,12 @@ static void freed_put(void) {
   if (me == 1) shmem_long_p(p, 1, 0); // wrong
   shmem_barrier_all();
 }
+static void freed_fetch(void) {
+  long *p = shmem_malloc(64);
+  shmem_free(p);
+  if (me == 1) shmem_long_atomic_fetch_add_nbi(p, heap, 1, 0); // wrong
+  shmem_barrier_all();
+}
 static void freed_source(void) {
   long *p = shmem_malloc(64);
   shmem_free(p);
@@ -149,6 +155,11 @@ static void overrun_last(void) {
 }
 static void overrun(void) {
   if (me == 1) heap[64] = 1;
+  shmem_barrier_all(); // wrong
+}
+static void underrun(void) {
+  char *p = shmem_malloc(1000), *q = shmem_malloc(1000);
+  if (me == 1 && p != NULL) q[-3] = 1;
   shmem_barrier_all(); // wrong
 }
 static void overrun_freed(void) {
@@ -241,6 +252,9 @@ static void overlap_put(void) {
 }
 static void overlap_reduce(void) {
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap + 2, 4); // wrong
+}
+static void overlap_broadcast(void) {
+  shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, heap + 2, 4, 1); // wrong
 }
 static void overlap_fcollect(void) {
   shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, heap, 2); // wrong
@@ -379,6 +393,10 @@ static void right(void) {
   shmem_putmem(p, source, 100, (me + 1) % npes);
   shmem_barrier_all();
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, dest, 4);
+  shmem_long_broadcast(SHMEM_TEAM_WORLD, dest, dest, 4, 1);
+  shmem_long_atomic_fetch_nbi(&dest[0], &dest[0], me);
+  shmem_long_atomic_swap_nbi(&heap[1], &heap[0], 1, (me + 1) % npes);
+  shmem_quiet();
   shmem_long_collect(SHMEM_TEAM_WORLD, dest, source, (size_t)me);
   p = shmem_realloc(p, 1000);
   shmem_putmem(p, p, 1000, me);
@@ -433,7 +451,7 @@ static const struct {
     CASE(psync_again_for_two), CASE(operations), CASE(types), CASE(counts), CASE(roots),
     CASE(addresses), CASE(team), CASE(never), CASE(locks), CASE(freed_put), CASE(freed_source), CASE(never_allocated), CASE(past_block),
     CASE(past_block_get), CASE(past_block_batch), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
-    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
+    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(underrun), CASE(freed_fetch), CASE(overlap_broadcast), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
     CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_unset), CASE(thread), CASE(thread_create), CASE(thread_team_create), CASE(thread_session),
     CASE(lock_of_other), CASE(lock_twice), CASE(team_destroyed), CASE(ctx_destroyed), CASE(free_twice), CASE(free_inside), CASE(free_private),
     CASE(pe_out_of_range),
