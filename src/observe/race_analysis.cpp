@@ -259,8 +259,8 @@ class Analysis final {
     }
   }
 
-  /// The members, and how often they have met before.
-  using MeetingId = std::pair<std::vector<std::int32_t>, std::uint32_t>;
+  /// The group, and how often it has met before.
+  using MeetingId = std::pair<RaceGroup, std::uint32_t>;
   struct Meeting {
     Kept clock;
     std::size_t left = 0;  // members that have gone on
@@ -273,9 +273,7 @@ class Analysis final {
     const auto found = meetings_.find(meeting_of(pe, one));
     if (found == meetings_.end()) return;
     join(clock(pe), found->second.clock);
-    const auto members =
-        std::count_if(found->first.first.begin(), found->first.first.end(), [](auto member) { return member >= 0; });
-    if (++found->second.left == static_cast<std::size_t>(members)) meetings_.erase(found);
+    if (++found->second.left == found->first.first.members.size()) meetings_.erase(found);
   }
 
   const std::vector<RaceLog>& logs_;

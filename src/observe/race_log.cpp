@@ -15,7 +15,6 @@ namespace shoal {
 namespace {
 
 constexpr int kDeepest = 8;
-constexpr std::int32_t kPair = -1;  // before two PEs that meet by themselves: not the meetings of a team of these two
 thread_local constinit std::uint64_t began[kDeepest] = {};  // of the calls that this thread is in
 struct Depth {
   int calls = 0, collectives = 0;  // these among them
@@ -115,7 +114,11 @@ std::string RaceLog::pack() const {
   out.list(sites);
   out.list(places);
   out.add(static_cast<std::uint64_t>(groups.size()));
-  for (const auto& group : groups) out.list(group);
+  for (const RaceGroup& group : groups) {
+    out.add(group.kind);
+    out.add(group.where);
+    out.list(group.members);
+  }
   out.add(dropped);
   out.add(complete_until_ns);
   return std::move(out.text_);
@@ -131,7 +134,12 @@ RaceLog RaceLog::unpack(const std::string& bytes) {
   }
   log.sites = in.list<std::uint64_t>();
   log.places = in.list<std::uint64_t>();
-  for (auto left = in.take<std::uint64_t>(); left > 0; --left) log.groups.push_back(in.list<std::int32_t>());
+  for (auto left = in.take<std::uint64_t>(); left > 0; --left) {
+    RaceGroup& group = log.groups.emplace_back();
+    group.kind = in.take<std::uint64_t>();
+    group.where = in.take<std::uint64_t>();
+    group.members = in.list<std::int32_t>();
+  }
   log.dropped = in.take<std::uint64_t>();
   log.complete_until_ns = in.take<std::uint64_t>();
   const auto bad = [&](const RaceEvent& event) {
@@ -158,6 +166,16 @@ RaceRange RaceRecorder::range_of(const void* address, std::size_t bytes, std::si
   const auto most = std::min<std::size_t>(bytes, UINT32_MAX);
   return {segment->key, static_cast<std::uint32_t>(most), where - segment->base, static_cast<std::uint32_t>(block),
           static_cast<std::int32_t>(stride)};
+}
+
+RaceGroup RaceRecorder::group_of(const Group& group) const {
+  RaceGroup found{RaceGroup::kTeam, static_cast<std::uint64_t>(group.slot()), {}};
+  if (group.psync() != nullptr) {
+    const RaceRange psync = range_of(group.psync(), sizeof(long), 0, 0);
+    found = {RaceGroup::kActiveSet + psync.segment, psync.offset, {}};
+  }
+  for (int member = 0; member < group.size(); ++member) found.members.push_back(group.world_pe(member));
+  return found;
 }
 
 void RaceRecorder::begin(const Call& call) noexcept {
@@ -240,18 +258,16 @@ void RaceRecorder::end(const Call& call) noexcept {
   event.remote = range_of(call.remote, call.bytes, call.block, call.remote_stride);
   event.local = range_of(call.local, call.bytes, call.block, call.local_stride);
   event.group = UINT32_MAX;
-  const auto meets = [&](const std::vector<std::int32_t>& members) {
-    event.group = number_of(group_numbers_, log_.groups, members);
+  const auto meets = [&](const RaceGroup& group) {
+    event.group = number_of(group_numbers_, log_.groups, group);
     met_.resize(log_.groups.size());
     event.meeting = met_[event.group]++;
   };
   if (call.kind == CallKind::meeting && call.collective == nullptr)
-    meets({kPair, std::min(call.pe, domain_.me), std::max(call.pe, domain_.me)});
+    meets({RaceGroup::kPair, 0, {std::min(call.pe, domain_.me), std::max(call.pe, domain_.me)}});
   if (call.collective != nullptr) {
     const Collective& what = *call.collective;
-    std::vector<std::int32_t> members;
-    for (int member = 0; member < what.group->size(); ++member) members.push_back(what.group->world_pe(member));
-    meets(members);
+    meets(group_of(*what.group));
     event.pe = domain_.me;
     if (call.kind == CallKind::collective) {  // as far as this PE is concerned, it reads its source and writes its dest
       event.local = range_of(what.source, what.gaps ? 0 : what.source_bytes, 0, 0);

@@ -35,15 +35,23 @@ struct RaceEvent {
   std::uint32_t meeting;
 };
 
+/// Who meets. Threads of one PE may be in groups of the same members at once, in whatever order.
+struct RaceGroup {
+  static constexpr std::uint64_t kPair = 0, kTeam = 1, kActiveSet = 2;  ///< the last plus the key of pSync's segment
+  std::uint64_t kind = kPair, where = 0;                                ///< a team's slot, or pSync's offset
+  std::vector<std::int32_t> members = {};                               ///< their world PEs, in order
+  auto operator<=>(const RaceGroup&) const = default;
+};
+
 /// One PE's notes.
 struct RaceLog {
   std::vector<RaceEvent> events;
   std::vector<std::string> names;
-  std::vector<std::uint64_t> sites;               ///< addresses of code, of this PE's process
-  std::vector<std::uint64_t> places;              ///< of these, by numbers that are equal on all PEs
-  std::vector<std::vector<std::int32_t>> groups;  ///< members' world PEs
-  std::uint64_t dropped = 0;                      ///< calls that there was no room for
-  std::uint64_t complete_until_ns = UINT64_MAX;   ///< when the first of them began
+  std::vector<std::uint64_t> sites;   ///< addresses of code, of this PE's process
+  std::vector<std::uint64_t> places;  ///< of these, by numbers that are equal on all PEs
+  std::vector<RaceGroup> groups;
+  std::uint64_t dropped = 0;                     ///< calls that there was no room for
+  std::uint64_t complete_until_ns = UINT64_MAX;  ///< when the first of them began
 
   std::string pack() const;
   /// @throws Error{peer} for what is none
@@ -65,6 +73,7 @@ class RaceRecorder final : public Observer {
 
  private:
   RaceRange range_of(const void* address, std::size_t bytes, std::size_t block, std::ptrdiff_t stride) const noexcept;
+  RaceGroup group_of(const Group& group) const;
   template <class Key>
   static std::uint32_t number_of(std::map<Key, std::uint32_t>& numbers, std::vector<Key>& list, const Key& key);
 
@@ -78,7 +87,7 @@ class RaceRecorder final : public Observer {
   RaceLog log_;
   std::map<std::string, std::uint32_t> name_numbers_;
   std::map<std::uint64_t, std::uint32_t> site_numbers_;
-  std::map<std::vector<std::int32_t>, std::uint32_t> group_numbers_;
+  std::map<RaceGroup, std::uint32_t> group_numbers_;
   std::vector<std::uint32_t> met_;  // by group
 };
 

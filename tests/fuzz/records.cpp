@@ -43,7 +43,7 @@ std::vector<std::string> race_log_seeds() {
   RaceLog log;
   log.names = {"shmem_putmem", "shmem_barrier_all"};
   log.sites = log.places = {0x1234};
-  log.groups = {{0, 1}};
+  log.groups = {{RaceGroup::kTeam, 0, {0, 1}}};
   RaceEvent put{};
   put.begin_ns = 10;
   put.end_ns = 20;

@@ -2,6 +2,7 @@
 // Programs whose accesses nothing orders, and programs that order them: `race_programs CASE` on 3 PEs, for race_test.py. What races
 // stands on lines that end with "// race".
 #include <aclshmemx.h>
+#include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
 #include <stdio.h>
@@ -194,6 +195,30 @@ static void synced_the_other_way(void) {
   shmem_barrier_all();
 }
 
+/// Two teams of the same members, each with a thread of its own: which of them has met first is not the same on both.
+static void *use_team(void *team) {
+  enum { kRounds = 200 };
+  long *const mine = &data[team == NULL ? 0 : 4], *const from = &source[team == NULL ? 0 : 4];
+  const shmem_team_t pair = team == NULL ? SHMEM_TEAM_WORLD : *(shmem_team_t *)team;
+  for (int round = 0; round < kRounds; ++round) {
+    if (me == 0) shmem_long_put(mine, from, 4, 1);
+    if (me == 0) shmem_quiet();
+    shmem_team_sync(pair);
+    if (me == 1) shmem_long_get(&got[mine - data], mine, 4, 1);
+    shmem_team_sync(pair);
+  }
+  return NULL;
+}
+static void teams_of_the_same(void) {
+  shmem_team_t again;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &again);
+  pthread_t other;
+  if (pthread_create(&other, NULL, use_team, &again) != 0) exit(96);
+  use_team(NULL);
+  pthread_join(other, NULL);
+  shmem_barrier_all();
+}
+
 /* ---- others ---- */
 static void large(void) {
   char *block = shmem_malloc(3 << 20);
@@ -211,14 +236,15 @@ static const struct {
 } cases[] = {{"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
              {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"collectives", collectives}, {"semaphore", semaphore}, {"endless", endless}, {"heaps", heaps},
-             {"synced_the_other_way", synced_the_other_way}, {"large", large}, {"early", early}};
+             {"synced_the_other_way", synced_the_other_way}, {"teams_of_the_same", teams_of_the_same}, {"large", large}, {"early", early}};
 
 static void last_words(void) { puts("exit handler ran"); }
 
 /// race_programs CASE [STATUS]
 int main(int argc, char **argv) {
   atexit(last_words);
-  shmem_init();
+  int provided;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   me = shmem_my_pe();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
     if (argc > 1 && strcmp(argv[1], cases[i].name) == 0) {

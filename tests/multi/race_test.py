@@ -34,7 +34,7 @@ PLAIN_CASES = {
     "set_get": (1, WRITES.format(1, "a store"), READS.format(2, "shmem_getmem")),
 }
 PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced"]
-RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "collectives", "semaphore", "heaps", "synced_the_other_way"]
+RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "collectives", "semaphore", "heaps", "synced_the_other_way", "teams_of_the_same"]
 
 
 def run(arguments, **variables):
