@@ -68,6 +68,10 @@ Places ask_for_places(Bootstrap& bootstrap, const std::vector<Race>& races, cons
   return places;
 }
 
+bool has_too_many_blocks(const RaceRange& range) {
+  return range.block != 0 && range.bytes / range.block > kMostRaceBlocks;
+}
+
 }  // namespace
 
 int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& segments, int status) {
@@ -104,11 +108,11 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
   for (const RaceLog& log : logs)
     long_ones +=
         static_cast<std::size_t>(std::count_if(log.events.begin(), log.events.end(), [](const RaceEvent& event) {
-          return event.remote.bytes > kMostRaceBytes || event.local.bytes > kMostRaceBytes;
+          return has_too_many_blocks(event.remote) || has_too_many_blocks(event.local);
         }));
   if (long_ones != 0)
-    print_line(-1, strf("race: of each of %zu calls and accesses that touch more, only the first %u MiB were looked at",
-                        long_ones, kMostRaceBytes >> 20));
+    print_line(-1, strf("race: of each of %zu strided calls with more, only the first %u blocks were looked at",
+                        long_ones, kMostRaceBlocks));
   for (std::size_t pe = 0; pe < logs.size(); ++pe)
     if (logs[pe].dropped != 0)
       print_line(-1, strf("race: the last %llu calls and accesses of PE %zu were not looked at, nor what other PEs did "

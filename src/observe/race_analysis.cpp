@@ -5,8 +5,9 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
+
+#include "observe/race_memory.hpp"
 
 namespace shoal {
 namespace {
@@ -40,24 +41,10 @@ Kept keep(const Clock& clock) {
 struct Word {
   int pe;
   std::uint32_t segment;
-  std::uint64_t index;
-  bool operator==(const Word&) const = default;
+  std::uint64_t offset;
+  auto operator<=>(const Word&) const = default;
 };
-struct WordHash {
-  std::size_t operator()(const Word& word) const noexcept {
-    return (word.index * 0x9E3779B97F4A7C15u) ^ (static_cast<std::uint64_t>(word.pe) << 40) ^
-           (std::uint64_t{word.segment} << 52);
-  }
-};
-
-/// One access to a word, as the latest of its PE and sort.
-struct Access {
-  RaceAccess who;
-  std::size_t component;  // of clocks: ordered before whoever has seen this component's `epoch`
-  std::uint32_t epoch;
-  std::uint8_t mask;  // which of the eight bytes
-  bool atomic;
-};
+constexpr std::uint64_t kMostWaitedBytes = 2u << 20;  // of one call
 
 class Analysis final {
  public:
@@ -102,28 +89,29 @@ class Analysis final {
   std::size_t signalled(int from, int to) const { return puts(from, to) + n_ * n_; }
   bool valid(int pe) const { return pe >= 0 && static_cast<std::size_t>(pe) < n_; }
 
+  /// The bytes from each start to each end.
+  template <class See>
+  static void each_block(const RaceRange& range, See&& see) {
+    const std::uint64_t block = range.block == 0 ? range.bytes : range.block;
+    std::uint32_t left = kMostRaceBlocks;
+    for (std::uint64_t done = 0, at = range.offset; done < range.bytes && left > 0;
+         done += block, at += static_cast<std::uint64_t>(range.stride), --left)
+      see(at, at + block);
+  }
+  /// The words that somebody waits on, or changes by atomics.
   template <class See>
   static void each_word(int pe, const RaceRange& range, See&& see) {
-    std::uint64_t left = kMostRaceBytes / 8;
-    const std::uint32_t block = range.block == 0 ? range.bytes : range.block;
-    for (std::uint64_t done = 0, at = range.offset; done < range.bytes && block != 0;
-         done += block, at += static_cast<std::uint64_t>(range.stride)) {
-      const std::uint64_t last = at + block - 1;
-      for (std::uint64_t index = at / 8; index <= last / 8 && left > 0; ++index, --left) {
-        const unsigned low = index == at / 8 ? static_cast<unsigned>(at % 8) : 0,
-                       high = index == last / 8 ? static_cast<unsigned>(last % 8) : 7;
-        see(Word{pe, range.segment, index}, static_cast<std::uint8_t>((0xffu << low) & (0xffu >> (7 - high))));
-      }
-    }
+    const std::uint64_t end = range.offset + std::min<std::uint64_t>(range.bytes, kMostWaitedBytes);
+    for (std::uint64_t at = range.offset / 8 * 8; at < end; at += 8) see(Word{pe, range.segment, at});
   }
 
   void find_waited_words() {
     for (std::size_t pe = 0; pe < n_; ++pe)
       for (const RaceEvent& one : logs_[pe].events) {
         if (kind(one) == CallKind::wait || kind(one) == CallKind::test)
-          each_word(static_cast<int>(pe), one.local, [&](const Word& word, std::uint8_t) { synchronizes_[word]; });
+          each_word(static_cast<int>(pe), one.local, [&](const Word& word) { synchronizes_[word]; });
         if (kind(one) == CallKind::signal || kind(one) == CallKind::atomic)
-          each_word(one.pe, one.remote, [&](const Word& word, std::uint8_t) { synchronizes_[word]; });
+          each_word(one.pe, one.remote, [&](const Word& word) { synchronizes_[word]; });
       }
   }
 
@@ -146,37 +134,42 @@ class Analysis final {
     return what;
   }
 
-  void access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes, bool atomic,
-              std::size_t component, std::uint32_t epoch) {
+  void access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes, std::size_t component,
+              std::uint32_t epoch) {
     const Clock& seen = clock(pe);
-    each_word(target, range, [&](const Word& word, std::uint8_t mask) {
-      if (synchronizes_.contains(word)) return;
-      auto& before = memory_[word];
-      for (const Access& other : before)
-        if (other.who.pe != pe && (other.who.writes || writes) && !(other.atomic && atomic) &&
-            (other.mask & mask) != 0 && seen[other.component] < other.epoch)
-          report(other.who, {pe, i, writes}, word);
-      std::erase_if(before, [&](const Access& other) {
-        return other.who.pe == pe && other.who.writes == writes && other.component == component &&
-               (other.mask & ~mask) == 0;
-      });
-      before.push_back({{pe, i, writes}, component, epoch, mask, atomic});
+    const RaceMemory::Access one{{pe, i, writes}, place_of(pe, event(pe, i)), component, epoch};
+    const auto ordered = [&](const RaceMemory::Access& other) { return seen[other.component] >= other.epoch; };
+    const auto meets = [&](const RaceMemory::Access& other, std::uint64_t at) {
+      if (other.who.pe != pe) report(other, one, {target, range.segment, at});
+    };
+    each_block(range, [&](std::uint64_t begin, std::uint64_t end) {
+      for (auto word = synchronizes_.lower_bound({target, range.segment, begin / 8 * 8});
+           word != synchronizes_.end() && word->first.pe == target && word->first.segment == range.segment &&
+           word->first.offset < end;
+           ++word) {
+        memory_.add(target, range.segment, begin, word->first.offset, one, ordered, meets);
+        begin = word->first.offset + 8;
+      }
+      memory_.add(target, range.segment, begin, end, one, ordered, meets);
     });
   }
   void own_access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes) {
     const auto self = static_cast<std::size_t>(pe);
-    access(pe, i, target, range, writes, false, self, clock(pe)[self]);
+    access(pe, i, target, range, writes, self, clock(pe)[self]);
   }
 
-  void report(const RaceAccess& first, const RaceAccess& second, const Word& word) {
-    const RaceEvent& a = event(first.pe, first.event);
-    const RaceEvent& b = event(second.pe, second.event);
-    const auto place = [&](const RaceAccess& who, const RaceEvent& one) {
-      const RaceLog& log = logs_[static_cast<std::size_t>(who.pe)];
-      return std::pair(log.places[one.site], log.names[one.name]);
-    };
-    if (!told_.insert({place(first, a), place(second, b)}).second) return;
-    races_.push_back({first, second, word.pe, word.segment, word.index * 8});
+  /// A number for the place in the program, and the call there.
+  std::uint32_t place_of(int pe, const RaceEvent& one) {
+    const auto [found, is_new] = place_of_site_.emplace(std::tuple(pe, one.site, one.name), 0);
+    if (!is_new) return found->second;
+    const RaceLog& log = logs_[static_cast<std::size_t>(pe)];
+    found->second = places_.emplace(std::pair(log.places[one.site], log.names[one.name]), places_.size()).first->second;
+    return found->second;
+  }
+
+  void report(const RaceMemory::Access& first, const RaceMemory::Access& second, const Word& where) {
+    if (!told_.insert({first.place, second.place}).second) return;
+    races_.push_back({first.who, second.who, where.pe, where.segment, where.offset});
   }
 
   void begin(int pe, std::uint32_t i) {
@@ -221,7 +214,7 @@ class Analysis final {
     own_access(pe, i, pe, one.local, false);
     const bool with_signal = logs_[static_cast<std::size_t>(pe)].names[one.name].find("signal") != std::string::npos;
     const std::size_t component = with_signal ? signalled(pe, one.pe) : puts(pe, one.pe);
-    access(pe, i, one.pe, one.remote, true, false, component, ++given_[component]);
+    access(pe, i, one.pe, one.remote, true, component, ++given_[component]);
     if (with_signal) fenced_[component] = given_[component];  // its own signal, and those after it, bring it along
     release_words(pe, one);
   }
@@ -229,7 +222,7 @@ class Analysis final {
   void release_words(int pe, const RaceEvent& one) {
     bool any = false;
     Kept what;
-    each_word(one.pe, one.remote, [&](const Word& word, std::uint8_t) {
+    each_word(one.pe, one.remote, [&](const Word& word) {
       const auto found = synchronizes_.find(word);
       if (found == synchronizes_.end()) return;
       if (!std::exchange(any, true)) what = keep(visible_at(pe, one.pe));
@@ -241,7 +234,7 @@ class Analysis final {
   void end(int pe, std::uint32_t i) {
     const RaceEvent& one = event(pe, i);
     const auto acquire = [&](int target, const RaceRange& range) {
-      each_word(target, range, [&](const Word& word, std::uint8_t) {
+      each_word(target, range, [&](const Word& word) {
         if (const auto found = synchronizes_.find(word); found != synchronizes_.end()) join(clock(pe), found->second);
       });
     };
@@ -280,12 +273,13 @@ class Analysis final {
   const std::size_t n_;
   std::vector<Clock> clocks_;
   Clock given_, fenced_;  // by component: how much is under way, and how much of it before the last fence
-  std::unordered_map<Word, Kept, WordHash> synchronizes_;
-  std::unordered_map<Word, std::vector<Access>, WordHash> memory_;
+  std::map<Word, Kept> synchronizes_;
+  RaceMemory memory_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> locks_;
   std::map<MeetingId, Meeting> meetings_;
-  using Place = std::pair<std::uint64_t, std::string>;  // in the program, and the call there
-  std::set<std::pair<Place, Place>> told_;
+  std::map<std::pair<std::uint64_t, std::string>, std::uint32_t> places_;
+  std::map<std::tuple<int, std::uint32_t, std::uint32_t>, std::uint32_t> place_of_site_;  // by PE, site and name
+  std::set<std::pair<std::uint32_t, std::uint32_t>> told_;
   std::vector<Race> races_;
 };
 

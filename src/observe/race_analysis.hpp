@@ -28,12 +28,12 @@ struct Race {
   RaceAccess first, second;
   int target;  ///< whose memory
   std::uint32_t segment;
-  std::uint64_t offset;  ///< of the first 8 bytes that both touch
+  std::uint64_t offset;  ///< of the first byte that both touch
 };
 
 inline constexpr int kMostRacePes = 32;
-/// Of one access, the first ones, are looked at.
-inline constexpr std::uint32_t kMostRaceBytes = 2u << 20;
+/// Of one strided access, the first ones, are looked at.
+inline constexpr std::uint32_t kMostRaceBlocks = 1u << 18;
 
 /// One race for each pair of places in the program, in the order of time. @param logs  by PE, at most kMostRacePes
 std::vector<Race> find_races(const std::vector<RaceLog>& logs);

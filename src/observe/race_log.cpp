@@ -163,9 +163,7 @@ RaceRange RaceRecorder::range_of(const void* address, std::size_t bytes, std::si
   const auto where = reinterpret_cast<std::uintptr_t>(address);
   const Segment* segment = address == nullptr || bytes == 0 ? nullptr : domain_.segments->find(where, 1);
   if (segment == nullptr) return {};
-  const auto most = std::min<std::size_t>(bytes, UINT32_MAX);
-  return {segment->key, static_cast<std::uint32_t>(most), where - segment->base, static_cast<std::uint32_t>(block),
-          static_cast<std::int32_t>(stride)};
+  return {segment->key, static_cast<std::int32_t>(stride), where - segment->base, bytes, block};
 }
 
 RaceGroup RaceRecorder::group_of(const Group& group) const {
@@ -209,8 +207,7 @@ void RaceRecorder::take_accesses() {
     event.kind = static_cast<std::uint8_t>(CallKind::access);
     event.writes = range.writes;
     event.pe = range.pe;
-    event.remote = {range.segment, static_cast<std::uint32_t>(std::min<std::uint64_t>(range.bytes, UINT32_MAX)),
-                    range.offset, 0, 0};
+    event.remote = {range.segment, 0, range.offset, range.bytes, 0};
     event.group = UINT32_MAX;
     add(event, range.writes ? "a store" : "a load", range.site);
   }

@@ -49,7 +49,7 @@ std::vector<std::string> race_log_seeds() {
   put.end_ns = 20;
   put.writes = 1;
   put.pe = 1;
-  put.remote = {0, 64, 128};
+  put.remote = {0, 0, 128, 64, 0};
   RaceEvent meeting{};
   meeting.begin_ns = 30;
   meeting.end_ns = 40;

@@ -38,6 +38,17 @@ static void no_fence(void) {
   }
   shmem_barrier_all();
 }
+/// In the last bytes of much, of which other parts have been written, too, and read.
+static void far_behind(void) {
+  enum { kMany = 3 << 17 };
+  long *block = shmem_calloc(kMany, sizeof *block);
+  if (me == 2) shmem_long_p(&block[7], 1, 1);
+  if (me == 2) shmem_long_iget(got, &block[100], 1, 3, 8, 1);
+  shmem_barrier_all();
+  if (me == 0) shmem_long_put(block, block, kMany, 1); // race
+  if (me == 2) shmem_long_p(&block[kMany - 1], 1, 1); // race
+  shmem_barrier_all();
+}
 static void sync_only(void) {
   if (me == 0) shmem_long_put(data, source, 8, 1); // race
   shmem_sync_all();
@@ -220,9 +231,18 @@ static void teams_of_the_same(void) {
 }
 
 /* ---- others ---- */
+/// Many puts of much: minutes, if each word of them were looked at.
 static void large(void) {
-  char *block = shmem_malloc(3 << 20);
-  if (me == 0) shmem_putmem(block, block, 3 << 20, 1);
+  enum { kBytes = 2 << 20 };
+  char *block = shmem_malloc(kBytes);
+  for (int i = 0; i < 2000; ++i)
+    if (me == 0) shmem_putmem(block, block, kBytes, 1);
+  shmem_barrier_all();
+}
+static void strided(void) {
+  enum { kMany = (1 << 18) + 1 };
+  long *block = shmem_malloc(2 * kMany * sizeof *block);
+  if (me == 0) shmem_long_iput(block, block, 2, 2, kMany, 1);
   shmem_barrier_all();
 }
 static void early(void) {
@@ -233,10 +253,10 @@ static void early(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"sync_only", sync_only}, {"other_team", other_team},
+} cases[] = {{"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
              {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"collectives", collectives}, {"semaphore", semaphore}, {"endless", endless}, {"heaps", heaps},
-             {"synced_the_other_way", synced_the_other_way}, {"teams_of_the_same", teams_of_the_same}, {"large", large}, {"early", early}};
+             {"synced_the_other_way", synced_the_other_way}, {"teams_of_the_same", teams_of_the_same}, {"large", large}, {"strided", strided}, {"early", early}};
 
 static void last_words(void) { puts("exit handler ran"); }
 
