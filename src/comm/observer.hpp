@@ -64,6 +64,7 @@ struct Call {
   bool writes = true;  ///< atomic: it may change the word
   bool part = false;   ///< a part of another call: the signal of a put with signal
   const Collective* collective = nullptr;
+  const void* context = nullptr;  ///< whose order and completion it belongs to, or sees to; null: of none
 };
 
 /// Thread safe.

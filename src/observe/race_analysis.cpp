@@ -12,12 +12,24 @@
 namespace shoal {
 namespace {
 
-using Clock = std::vector<std::uint32_t>;
+/// Grows as components come up.
+class Clock final {
+ public:
+  std::uint32_t operator[](std::size_t component) const { return component < epochs_.size() ? epochs_[component] : 0; }
+  void raise(std::size_t component, std::uint32_t epoch) {
+    if (component >= epochs_.size()) epochs_.resize(component + 1);
+    epochs_[component] = std::max(epochs_[component], epoch);
+  }
+  std::size_t size() const noexcept { return epochs_.size(); }
+
+ private:
+  std::vector<std::uint32_t> epochs_;
+};
 /// What is kept of clocks, of which there may be millions: the components that are not 0, in order.
 using Kept = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
 void join(Clock& to, const Kept& from) {
-  for (const auto& [component, epoch] : from) to[component] = std::max(to[component], epoch);
+  for (const auto& [component, epoch] : from) to.raise(component, epoch);
 }
 void join(Kept& to, const Kept& from) {
   Kept joined;
@@ -46,17 +58,24 @@ struct Word {
 };
 constexpr std::uint64_t kMostWaitedBytes = 2u << 20;  // of one call
 
+/// What a PE has under way to another one on a context: a component of clocks for each sort.
+enum class Sort : std::uint8_t { puts, puts_with_signal };
+struct UnderWay {
+  std::uint32_t context;
+  int target;
+  std::uint32_t given = 0;   // the epoch of the last of them
+  std::uint32_t fenced = 0;  // and of the last before a fence, or that brings its own signal
+  bool looked_at = true;     // since: then the next one has an epoch of its own
+};
+
 class Analysis final {
  public:
   explicit Analysis(const std::vector<RaceLog>& logs) : logs_(logs), n_(logs.size()) {
-    // A component for each PE's own steps, and two for what each has under way to each other: puts, and puts with
-    // signal.
+    // A component for each PE's own steps; others come behind them as they are needed.
     for (std::size_t pe = 0; pe < n_; ++pe) {
-      clocks_.emplace_back(n_ + 2 * n_ * n_);
-      clocks_.back()[pe] = 1;
+      clocks_.emplace_back().raise(pe, 1);
+      own_ways_.emplace_back();
     }
-    given_.resize(n_ + 2 * n_ * n_);
-    fenced_.resize(n_ + 2 * n_ * n_);
     find_waited_words();
   }
 
@@ -83,10 +102,28 @@ class Analysis final {
   const RaceEvent& event(int pe, std::uint32_t i) const { return logs_[static_cast<std::size_t>(pe)].events[i]; }
   static CallKind kind(const RaceEvent& event) { return static_cast<CallKind>(event.kind); }
   Clock& clock(int pe) { return clocks_[static_cast<std::size_t>(pe)]; }
-  std::size_t puts(int from, int to) const {
-    return n_ + static_cast<std::size_t>(from) * n_ + static_cast<std::size_t>(to);
+  void step(int pe) { clock(pe).raise(static_cast<std::size_t>(pe), clock(pe)[static_cast<std::size_t>(pe)] + 1); }
+
+  std::size_t component_of(int pe, std::uint32_t context, int target, Sort sort) {
+    const auto [found, is_new] = way_of_.emplace(std::tuple(pe, context, target, sort), n_ + ways_.size());
+    if (is_new) {
+      ways_.push_back({context, target});
+      own_ways_[static_cast<std::size_t>(pe)].push_back(found->second);
+    }
+    return found->second;
   }
-  std::size_t signalled(int from, int to) const { return puts(from, to) + n_ * n_; }
+  UnderWay& way(std::size_t component) { return ways_[component - n_]; }
+  /// Those of a PE and one of its contexts.
+  template <class See>
+  void each_way(int pe, std::uint32_t context, See&& see) {
+    for (const std::size_t component : own_ways_[static_cast<std::size_t>(pe)])
+      if (way(component).context == context) see(component, way(component));
+  }
+  /// For one more operation.
+  std::uint32_t next_epoch(UnderWay& way) const {
+    if (std::exchange(way.looked_at, false)) ++way.given;
+    return way.given;
+  }
   bool valid(int pe) const { return pe >= 0 && static_cast<std::size_t>(pe) < n_; }
 
   /// The bytes from each start to each end.
@@ -98,11 +135,18 @@ class Analysis final {
          done += block, at += static_cast<std::uint64_t>(range.stride), --left)
       see(at, at + block);
   }
-  /// The words that somebody waits on, or changes by atomics.
+  /// Calls `see(word)` for each word.
   template <class See>
   static void each_word(int pe, const RaceRange& range, See&& see) {
     const std::uint64_t end = range.offset + std::min<std::uint64_t>(range.bytes, kMostWaitedBytes);
     for (std::uint64_t at = range.offset / 8 * 8; at < end; at += 8) see(Word{pe, range.segment, at});
+  }
+  /// Calls `see(offset, what is known there)` for those of the words that somebody waits on, or changes by atomics.
+  template <class See>
+  void each_waited(int pe, std::uint32_t segment, std::uint64_t begin, std::uint64_t end, See&& see) {
+    for (auto word = synchronizes_.lower_bound({pe, segment, begin / 8 * 8});
+         word != synchronizes_.end() && word->first < Word{pe, segment, end}; ++word)
+      see(word->first.offset, word->second);
   }
 
   void find_waited_words() {
@@ -117,21 +161,29 @@ class Analysis final {
 
   void release(int pe, Kept& to) {
     join(to, keep(clock(pe)));
-    ++clock(pe)[static_cast<std::size_t>(pe)];
+    step(pe);
   }
 
-  void complete(int pe) {
-    for (std::size_t to = 0; to < n_; ++to)
-      for (const std::size_t component : {puts(pe, static_cast<int>(to)), signalled(pe, static_cast<int>(to))})
-        clock(pe)[component] = given_[component];
+  void complete(int pe, std::uint32_t context) {
+    each_way(pe, context, [&](std::size_t component, UnderWay& way) {
+      clock(pe).raise(component, way.given);
+      way.looked_at = true;
+    });
+  }
+  void fence(int pe, std::uint32_t context) {
+    each_way(pe, context, [](std::size_t, UnderWay& way) {
+      way.fenced = way.given;
+      way.looked_at = true;
+    });
   }
 
-  /// What somebody who sees a word that `pe` changes at `target` may rely on.
-  Clock visible_at(int pe, int target) {
+  /// What somebody may rely on who sees a word that `pe` changes at `target` on that context.
+  Kept visible_at(int pe, std::uint32_t context, int target) {
     Clock what = clock(pe);
-    for (const std::size_t component : {puts(pe, target), signalled(pe, target)})
-      what[component] = std::max(what[component], fenced_[component]);
-    return what;
+    each_way(pe, context, [&](std::size_t component, const UnderWay& way) {
+      if (way.target == target) what.raise(component, way.fenced);
+    });
+    return keep(what);
   }
 
   void access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes, std::size_t component,
@@ -143,13 +195,10 @@ class Analysis final {
       if (other.who.pe != pe) report(other, one, {target, range.segment, at});
     };
     each_block(range, [&](std::uint64_t begin, std::uint64_t end) {
-      for (auto word = synchronizes_.lower_bound({target, range.segment, begin / 8 * 8});
-           word != synchronizes_.end() && word->first.pe == target && word->first.segment == range.segment &&
-           word->first.offset < end;
-           ++word) {
-        memory_.add(target, range.segment, begin, word->first.offset, one, ordered, meets);
-        begin = word->first.offset + 8;
-      }
+      each_waited(target, range.segment, begin, end, [&](std::uint64_t word, const Kept&) {
+        memory_.add(target, range.segment, begin, word, one, ordered, meets);
+        begin = word + 8;
+      });
       memory_.add(target, range.segment, begin, end, one, ordered, meets);
     });
   }
@@ -174,7 +223,7 @@ class Analysis final {
 
   void begin(int pe, std::uint32_t i) {
     const RaceEvent& one = event(pe, i);
-    if (one.completes != 0) complete(pe);
+    if (one.completes != 0) complete(pe, one.context);
     switch (kind(one)) {
       case CallKind::put: return begin_put(pe, i, one);
       case CallKind::get:
@@ -188,11 +237,7 @@ class Analysis final {
       case CallKind::signal:
         if (valid(one.pe) && one.writes != 0) release_words(pe, one);
         return;
-      case CallKind::fence:
-        for (std::size_t to = 0; to < n_; ++to)
-          for (const std::size_t component : {puts(pe, static_cast<int>(to)), signalled(pe, static_cast<int>(to))})
-            fenced_[component] = given_[component];
-        return;
+      case CallKind::fence: return fence(pe, one.context);
       case CallKind::quiet:
       case CallKind::wait:
       case CallKind::test:
@@ -213,36 +258,40 @@ class Analysis final {
     if (!valid(one.pe)) return;
     own_access(pe, i, pe, one.local, false);
     const bool with_signal = logs_[static_cast<std::size_t>(pe)].names[one.name].find("signal") != std::string::npos;
-    const std::size_t component = with_signal ? signalled(pe, one.pe) : puts(pe, one.pe);
-    access(pe, i, one.pe, one.remote, true, component, ++given_[component]);
-    if (with_signal) fenced_[component] = given_[component];  // its own signal, and those after it, bring it along
+    const std::size_t component =
+        component_of(pe, one.context, one.pe, with_signal ? Sort::puts_with_signal : Sort::puts);
+    access(pe, i, one.pe, one.remote, true, component, next_epoch(way(component)));
+    if (with_signal) {  // its own signal, and those after it, bring it along
+      way(component).fenced = way(component).given;
+      way(component).looked_at = true;
+    }
     release_words(pe, one);
   }
 
   void release_words(int pe, const RaceEvent& one) {
     bool any = false;
     Kept what;
-    each_word(one.pe, one.remote, [&](const Word& word) {
-      const auto found = synchronizes_.find(word);
-      if (found == synchronizes_.end()) return;
-      if (!std::exchange(any, true)) what = keep(visible_at(pe, one.pe));
-      join(found->second, what);
+    each_block(one.remote, [&](std::uint64_t begin, std::uint64_t end) {
+      each_waited(one.pe, one.remote.segment, begin, end, [&](std::uint64_t, Kept& known) {
+        if (!std::exchange(any, true)) what = visible_at(pe, one.context, one.pe);
+        join(known, what);
+      });
     });
-    if (any) ++clock(pe)[static_cast<std::size_t>(pe)];
+    if (any) step(pe);
+  }
+  void acquire_words(int pe, int target, const RaceRange& range) {
+    each_block(range, [&](std::uint64_t begin, std::uint64_t end) {
+      each_waited(target, range.segment, begin, end, [&](std::uint64_t, const Kept& known) { join(clock(pe), known); });
+    });
   }
 
   void end(int pe, std::uint32_t i) {
     const RaceEvent& one = event(pe, i);
-    const auto acquire = [&](int target, const RaceRange& range) {
-      each_word(target, range, [&](const Word& word) {
-        if (const auto found = synchronizes_.find(word); found != synchronizes_.end()) join(clock(pe), found->second);
-      });
-    };
     switch (kind(one)) {
       case CallKind::wait:
-      case CallKind::test: return acquire(pe, one.local);
+      case CallKind::test: return acquire_words(pe, pe, one.local);
       case CallKind::atomic:
-        if (valid(one.pe) && one.starts_late == 0) acquire(one.pe, one.remote);
+        if (valid(one.pe) && one.starts_late == 0) acquire_words(pe, one.pe, one.remote);
         return;
       case CallKind::lock: return join(clock(pe), locks_[{one.local.segment, one.local.offset}]);
       case CallKind::collective:
@@ -272,7 +321,9 @@ class Analysis final {
   const std::vector<RaceLog>& logs_;
   const std::size_t n_;
   std::vector<Clock> clocks_;
-  Clock given_, fenced_;  // by component: how much is under way, and how much of it before the last fence
+  std::vector<UnderWay> ways_;  // by component, behind those of the PEs
+  std::map<std::tuple<int, std::uint32_t, int, Sort>, std::size_t> way_of_;
+  std::vector<std::vector<std::size_t>> own_ways_;  // by PE: components
   std::map<Word, Kept> synchronizes_;
   RaceMemory memory_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> locks_;

@@ -2,8 +2,8 @@
 // Looks for accesses to the same symmetric memory by different PEs, one of them a write, that nothing orders.
 //
 // All PEs' notes are gone through in the order of time, with a vector clock for each PE. What orders:
-//   - calls of one PE, but a put or an atomic without result only once a quiet, or a fence and then something to the
-//   same PE, follows
+//   - calls of one PE, but a put or an atomic without result only once a quiet of its context, or a fence of it and then
+//   something on it to the same PE, follows; barriers, allocations and clear_lock see to the default context
 //   - a meeting or collective of a team: what all members did before, before what all do after
 //   - a signal, an atomic, or a put to a word that is waited for: before the end of a wait, test or fetching atomic on
 //   that word

@@ -47,7 +47,7 @@ bool may_be_late(const Call& call) noexcept {
          !names(call.name, "swap");
 }
 
-/// Whether everything that this PE has put before is complete after it.
+/// Whether everything that this PE has put before on the call's context is complete after it.
 bool is_quiet(const Call& call) noexcept {
   return call.kind == CallKind::quiet || call.kind == CallKind::unlock || call.kind == CallKind::memory ||
          names(call.name, "barrier") || names(call.name, "aclshmemx_team_") || names(call.name, "sem_post") ||
@@ -254,6 +254,7 @@ void RaceRecorder::end(const Call& call) noexcept {
   event.pe = call.pe;
   event.remote = range_of(call.remote, call.bytes, call.block, call.remote_stride);
   event.local = range_of(call.local, call.bytes, call.block, call.local_stride);
+  event.context = context_numbers_.emplace(call.context, context_numbers_.size()).first->second;
   event.group = UINT32_MAX;
   const auto meets = [&](const RaceGroup& group) {
     event.group = number_of(group_numbers_, log_.groups, group);

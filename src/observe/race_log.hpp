@@ -33,6 +33,7 @@ struct RaceEvent {
   std::uint32_t name, site;  ///< numbers in the log's lists
   std::uint32_t group;       ///< meetings and collectives: number in the log's list, and how often this PE has met it
   std::uint32_t meeting;
+  std::uint32_t context;  ///< number of the one whose order and completion it belongs to, or sees to
 };
 
 /// Who meets. Threads of one PE may be in groups of the same members at once, in whatever order.
@@ -89,6 +90,7 @@ class RaceRecorder final : public Observer {
   std::map<std::uint64_t, std::uint32_t> site_numbers_;
   std::map<RaceGroup, std::uint32_t> group_numbers_;
   std::vector<std::uint32_t> met_;  // by group
+  std::map<const void*, std::uint32_t> context_numbers_;
 };
 
 }  // namespace shoal

@@ -55,6 +55,60 @@ static void sync_only(void) {
   if (me == 2) shmem_long_get(got, data, 8, 1); // race
   shmem_barrier_all();
 }
+/// What barriers and clear_lock complete is the default context's.
+static void barrier_of_another(void) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx);
+  if (me == 0) shmem_ctx_long_put(ctx, data, source, 8, 1); // race
+  shmem_barrier_all();
+  if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+  shmem_ctx_destroy(ctx);
+}
+static void fence_of_another(void) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(0, &ctx);
+  if (me == 0) {
+    shmem_ctx_long_put(ctx, data, source, 8, 1); // race
+    shmem_fence();
+    shmem_long_p(&flag, 1, 1);
+  }
+  if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, data, 8, 1); // race
+  }
+  shmem_ctx_destroy(ctx);
+  shmem_barrier_all();
+}
+/// A fence of its context, but the flag goes on another.
+static void flag_of_another(void) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(0, &ctx);
+  if (me == 0) {
+    shmem_ctx_long_put(ctx, data, source, 8, 1); // race
+    shmem_ctx_fence(ctx);
+    shmem_long_p(&flag, 1, 1);
+  }
+  if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, data, 8, 1); // race
+  }
+  shmem_ctx_destroy(ctx);
+  shmem_barrier_all();
+}
+static void quiet_of_another(void) {
+  shmem_ctx_t one, other;
+  shmem_ctx_create(SHMEM_CTX_SERIALIZED, &one);
+  shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &other);
+  if (me == 0) shmem_ctx_long_put(one, data, source, 8, 1); // race
+  shmem_ctx_quiet(other);
+  shmem_quiet();
+  shmem_sync_all();
+  if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+  shmem_ctx_destroy(one);
+  shmem_ctx_destroy(other);
+}
 static void other_team(void) {
   shmem_team_t pair;
   shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &pair);
@@ -137,6 +191,42 @@ static void context_destroyed(void) {
   shmem_ctx_create(0, &ctx);
   if (me == 0) shmem_ctx_long_put(ctx, data, source, 8, 1);
   shmem_ctx_destroy(ctx);
+  shmem_sync_all();
+  if (me == 2) shmem_long_get(got, data, 8, 1);
+  shmem_barrier_all();
+}
+static void contexts(void) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx);
+  if (me == 0) {
+    shmem_ctx_long_put(ctx, data, source, 4, 1);
+    shmem_ctx_fence(ctx);
+    shmem_ctx_long_atomic_set(ctx, &flag, 1, 1);
+    shmem_ctx_long_put_signal(ctx, &data[4], source, 4, &signal_word, 1, SHMEM_SIGNAL_ADD, 1);
+  }
+  if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, data, 4, 1);
+    shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, &data[4], 4, 1);
+  }
+  shmem_barrier_all();
+  if (me == 2) shmem_ctx_long_put(ctx, data, source, 8, 1);
+  shmem_ctx_quiet(ctx);
+  shmem_barrier_all();
+  shmem_long_get(got, data, 8, 1);
+  shmem_barrier_all();
+  shmem_ctx_destroy(ctx);
+}
+/// The contexts of a team are completed with it.
+static void team_destroyed(void) {
+  shmem_team_t team;
+  shmem_team_config_t config = {.num_contexts = 1};
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), &config, SHMEM_TEAM_NUM_CONTEXTS, &team);
+  shmem_ctx_t ctx;
+  shmem_team_create_ctx(team, 0, &ctx);
+  if (me == 0) shmem_ctx_long_put(ctx, data, source, 8, 1);
+  shmem_team_destroy(team);
   shmem_sync_all();
   if (me == 2) shmem_long_get(got, data, 8, 1);
   shmem_barrier_all();
@@ -253,7 +343,7 @@ static void early(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
+} cases[] = {{"barrier_of_another", barrier_of_another}, {"fence_of_another", fence_of_another}, {"flag_of_another", flag_of_another}, {"quiet_of_another", quiet_of_another}, {"contexts", contexts}, {"team_destroyed", team_destroyed}, {"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
              {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"collectives", collectives}, {"semaphore", semaphore}, {"endless", endless}, {"heaps", heaps},
              {"synced_the_other_way", synced_the_other_way}, {"teams_of_the_same", teams_of_the_same}, {"large", large}, {"strided", strided}, {"early", early}};

@@ -23,6 +23,10 @@ CASES = {
     "no_fence": (1, WRITES.format(0, "shmem_long_put"), READS.format(1, "shmem_long_get")),
     "far_behind": (1, WRITES.format(0, "shmem_long_put"), WRITES.format(2, "shmem_long_p")),
     "sync_only": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
+    "barrier_of_another": (1, WRITES.format(0, "shmem_ctx_long_put"), READS.format(2, "shmem_long_get")),
+    "fence_of_another": (1, WRITES.format(0, "shmem_ctx_long_put"), READS.format(1, "shmem_long_get")),
+    "flag_of_another": (1, WRITES.format(0, "shmem_ctx_long_put"), READS.format(1, "shmem_long_get")),
+    "quiet_of_another": (1, WRITES.format(0, "shmem_ctx_long_put"), READS.format(2, "shmem_long_get")),
     "other_team": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
 }
 # The same of programs compiled as `shoalcc --race` does it; the patterns of both accesses, in either order.
@@ -35,7 +39,7 @@ PLAIN_CASES = {
     "set_get": (1, WRITES.format(1, "a store"), READS.format(2, "shmem_getmem")),
 }
 PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced"]
-RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "collectives", "semaphore", "heaps", "synced_the_other_way", "teams_of_the_same", "large"]
+RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "collectives", "semaphore", "heaps", "synced_the_other_way", "teams_of_the_same", "large", "contexts", "team_destroyed"]
 
 
 def run(arguments, **variables):
