@@ -46,6 +46,7 @@ struct Collective {
   const void* source = nullptr;
   std::size_t dest_bytes = 0, source_bytes = 0;  ///< as far as this member can tell, from the first to the last
   bool gaps = false;                             ///< in these, which nobody touches
+  bool upwards = false;                          ///< a member gets nothing from those behind it
   bool in_place = false;                         ///< dest may be source
   const long* psync = nullptr;                   ///< of an active set
 };

@@ -244,13 +244,12 @@ class Analysis final {
       case CallKind::lock: return;
       case CallKind::unlock: return release(pe, locks_[{one.local.segment, one.local.offset}]);
       case CallKind::collective:
+        // Others may leave before this PE has done with its source and dest.
+        enter_meeting(pe, one);
         own_access(pe, i, pe, one.local, false);
-        own_access(pe, i, pe, one.remote, true);
-        [[fallthrough]];
+        return own_access(pe, i, pe, one.remote, true);
       case CallKind::meeting:
-      case CallKind::memory:
-        if (one.group != UINT32_MAX) release(pe, meetings_[meeting_of(pe, one)].clock);
-        return;
+      case CallKind::memory: return enter_meeting(pe, one);
     }
   }
 
@@ -304,17 +303,28 @@ class Analysis final {
   /// The group, and how often it has met before.
   using MeetingId = std::pair<RaceGroup, std::uint32_t>;
   struct Meeting {
-    Kept clock;
-    std::size_t left = 0;  // members that have gone on
+    std::map<std::size_t, Kept> from;  // by member; 0: all, where each member gets something from all
+    std::size_t left = 0;              // members that have gone on
   };
   MeetingId meeting_of(int pe, const RaceEvent& one) const {
     return {logs_[static_cast<std::size_t>(pe)].groups[one.group], one.meeting};
   }
+  std::size_t member_of(int pe, const RaceEvent& one) const {
+    const std::vector<std::int32_t>& members = logs_[static_cast<std::size_t>(pe)].groups[one.group].members;
+    return static_cast<std::size_t>(std::find(members.begin(), members.end(), pe) - members.begin());
+  }
+  void enter_meeting(int pe, const RaceEvent& one) {
+    if (one.group == UINT32_MAX) return;
+    const std::size_t member = one.flow == RaceFlow::from_all ? 0 : member_of(pe, one);
+    if (one.flow == RaceFlow::from_root && static_cast<std::int64_t>(member) != one.root) return;
+    release(pe, meetings_[meeting_of(pe, one)].from[member]);
+  }
   void leave_meeting(int pe, const RaceEvent& one) {
     if (one.group == UINT32_MAX) return;
-    const auto found = meetings_.find(meeting_of(pe, one));
-    if (found == meetings_.end()) return;
-    join(clock(pe), found->second.clock);
+    const auto found = meetings_.try_emplace(meeting_of(pe, one)).first;
+    const std::size_t me = one.flow == RaceFlow::from_those_before ? member_of(pe, one) : SIZE_MAX;
+    for (const auto& [member, clock_there] : found->second.from)
+      if (member < me) join(clock(pe), clock_there);
     if (++found->second.left == found->first.first.members.size()) meetings_.erase(found);
   }
 

@@ -4,7 +4,9 @@
 // All PEs' notes are gone through in the order of time, with a vector clock for each PE. What orders:
 //   - calls of one PE, but a put or an atomic without result only once a quiet of its context, or a fence of it and then
 //   something on it to the same PE, follows; barriers, allocations and clear_lock see to the default context
-//   - a meeting or collective of a team: what all members did before, before what all do after
+//   - a meeting or collective of a team: what those members did before from whom a member gets something (the root of a
+//   broadcast, those before it in a scan, else all), before what it does after; what a collective itself does with a
+//   member's source and dest, only before what that member does after
 //   - a signal, an atomic, or a put to a word that is waited for: before the end of a wait, test or fetching atomic on
 //   that word
 //   - locks: what was done before clear_lock, before what is done after set_lock

@@ -54,6 +54,13 @@ bool is_quiet(const Call& call) noexcept {
          names(call.name, "sync_pe");
 }
 
+/// Whether the members of a collective wait for each other at all: not where there is nothing to do.
+bool has_effect(const Call& call) noexcept {
+  const Collective& what = *call.collective;
+  if (call.kind == CallKind::memory) return what.dest != nullptr || what.count != 0 || names(call.name, "destroy");
+  return what.count != 0 || *what.unit == '\0' || !what.counts_agree || call.kind == CallKind::meeting;
+}
+
 /// A wait for a word of another PE is noted by the atomics that it is made of.
 bool tells_nothing(const Call& call) noexcept {
   return (call.kind == CallKind::wait || call.kind == CallKind::test) && call.local == nullptr;
@@ -144,6 +151,7 @@ RaceLog RaceLog::unpack(const std::string& bytes) {
   log.complete_until_ns = in.take<std::uint64_t>();
   const auto bad = [&](const RaceEvent& event) {
     return event.name >= log.names.size() || event.site >= log.sites.size() ||
+           event.flow > RaceFlow::from_those_before ||
            (event.group != UINT32_MAX && event.group >= log.groups.size());
   };
   if (log.places.size() != log.sites.size() || std::any_of(log.events.begin(), log.events.end(), bad))
@@ -265,8 +273,14 @@ void RaceRecorder::end(const Call& call) noexcept {
     meets({RaceGroup::kPair, 0, {std::min(call.pe, domain_.me), std::max(call.pe, domain_.me)}});
   if (call.collective != nullptr) {
     const Collective& what = *call.collective;
-    meets(group_of(*what.group));
     event.pe = domain_.me;
+    event.root = what.root;
+    if (what.root >= 0) event.flow = RaceFlow::from_root;
+    if (what.upwards) event.flow = RaceFlow::from_those_before;
+    if (!has_effect(call))
+      event.completes = 0;
+    else
+      meets(group_of(*what.group));
     if (call.kind == CallKind::collective) {  // as far as this PE is concerned, it reads its source and writes its dest
       event.local = range_of(what.source, what.gaps ? 0 : what.source_bytes, 0, 0);
       event.remote = range_of(what.dest, what.gaps ? 0 : what.dest_bytes, 0, 0);

@@ -23,6 +23,9 @@ struct RaceRange {
   bool operator==(const RaceRange&) const = default;
 };
 
+/// After whose entry a member leaves a meeting: that of all, of the root, or of those before it.
+enum class RaceFlow : std::uint8_t { from_all, from_root, from_those_before };
+
 struct RaceEvent {
   std::uint64_t begin_ns, end_ns;
   std::uint8_t kind;  ///< CallKind
@@ -33,6 +36,8 @@ struct RaceEvent {
   std::uint32_t name, site;  ///< numbers in the log's lists
   std::uint32_t group;       ///< meetings and collectives: number in the log's list, and how often this PE has met it
   std::uint32_t meeting;
+  std::int32_t root;      ///< of that group; as far as `flow` has one
+  RaceFlow flow;
   std::uint32_t context;  ///< number of the one whose order and completion it belongs to, or sees to
 };
 

@@ -109,6 +109,48 @@ static void quiet_of_another(void) {
   shmem_ctx_destroy(one);
   shmem_ctx_destroy(other);
 }
+/// A broadcast orders what the root did before, and nothing else.
+static void broadcast_leaf(void) {
+  if (me == 1) shmem_long_p(&data[0], 1, 0); // race
+  shmem_quiet();
+  shmem_long_broadcast(SHMEM_TEAM_WORLD, got, source, 2, 0);
+  if (me == 2) shmem_long_get(&got[4], data, 2, 0); // race
+  shmem_barrier_all();
+}
+static void scan_from_behind(void) {
+  if (me == 2) shmem_long_p(&data[0], 1, 1); // race
+  shmem_quiet();
+  shmem_long_sum_inscan(SHMEM_TEAM_WORLD, got, source, 2);
+  if (me == 0) shmem_long_get(&got[4], data, 2, 1); // race
+  shmem_barrier_all();
+}
+/// All enter before any leaves, but what they have put may still be under way.
+static void reduce_only(void) {
+  if (me == 0) shmem_long_put(data, source, 8, 1); // race
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, got, source, 2);
+  if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+}
+/// Who leaves a collective knows of its own dest only, and of its own source.
+static void dest_of_another(void) {
+  shmem_long_fcollect(SHMEM_TEAM_WORLD, data, source, 2); // race
+  if (me == 2) shmem_long_get(got, data, 2, 1); // race
+  shmem_barrier_all();
+}
+static void source_of_another(void) {
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, data, source, 8); // race
+  if (me == 2) shmem_long_p(&source[3], 2, 1); // race
+  shmem_barrier_all();
+}
+static void no_elements(void) {
+  if (me == 0) shmem_long_put(data, source, 8, 1); // race
+  shmem_quiet();
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, got, source, 0);
+  shmem_free(NULL);
+  shmem_malloc(0);
+  if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+}
 static void other_team(void) {
   shmem_team_t pair;
   shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &pair);
@@ -231,6 +273,40 @@ static void team_destroyed(void) {
   if (me == 2) shmem_long_get(got, data, 8, 1);
   shmem_barrier_all();
 }
+/// What collectives do order.
+static void flows(void) {
+  long *const there = &data[4];
+  for (int round = 0; round < 3; ++round) {
+    if (me == 1) shmem_long_put(data, source, 2, 2);
+    if (me == 1) shmem_quiet();
+    shmem_long_broadcast(SHMEM_TEAM_WORLD, got, source, 2, 1);
+    if (me == 0) shmem_long_get(&got[2], data, 2, 2);
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, &got[4], source, 1);
+    if (me == 0) shmem_long_put(there, source, 2, 1);
+    shmem_quiet();
+    shmem_long_sum_exscan(SHMEM_TEAM_WORLD, got, source, 2);
+    if (me == 2) shmem_long_get(&got[2], there, 2, 1);
+    shmem_long_alltoall(SHMEM_TEAM_WORLD, &got[4], source, 1);
+    shmem_long_collect(SHMEM_TEAM_WORLD, got, source, me == 0 ? 0 : 1);
+    shmem_long_max_reduce(SHMEM_TEAM_WORLD, got, source, 1);
+  }
+  shmem_barrier_all();
+}
+/// Active sets, of which two share pSync arrays by turns.
+static void active_sets(void) {
+  static long sync[2][SHMEM_BCAST_SYNC_SIZE], barriers[SHMEM_BARRIER_SYNC_SIZE];
+  for (int round = 0; round < 4; ++round) {
+    if (me == 0) shmem_long_put(data, source, 4, 1);
+    if (me == 0) shmem_quiet();
+    shmem_broadcast64(&got[4], source, 2, 0, 0, 0, 3, sync[round % 2]);
+    if (me == 2) shmem_long_get(got, data, 4, 1);
+    shmem_barrier(0, 0, 3, barriers);
+    if (me != 1) shmem_long_put(&data[4], source, 4, me == 0 ? 2 : 0);
+    if (me != 1) shmem_barrier(0, 1, 2, barriers);
+    if (me != 1) shmem_long_get(got, &data[4], 4, me);
+    shmem_barrier_all();
+  }
+}
 static void allocated(void) {
   if (me == 0) shmem_long_put(data, source, 8, 1);
   shmem_malloc(64);
@@ -343,7 +419,7 @@ static void early(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"barrier_of_another", barrier_of_another}, {"fence_of_another", fence_of_another}, {"flag_of_another", flag_of_another}, {"quiet_of_another", quiet_of_another}, {"contexts", contexts}, {"team_destroyed", team_destroyed}, {"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
+} cases[] = {{"broadcast_leaf", broadcast_leaf}, {"scan_from_behind", scan_from_behind}, {"reduce_only", reduce_only}, {"dest_of_another", dest_of_another}, {"source_of_another", source_of_another}, {"no_elements", no_elements}, {"flows", flows}, {"active_sets", active_sets}, {"barrier_of_another", barrier_of_another}, {"fence_of_another", fence_of_another}, {"flag_of_another", flag_of_another}, {"quiet_of_another", quiet_of_another}, {"contexts", contexts}, {"team_destroyed", team_destroyed}, {"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
              {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"collectives", collectives}, {"semaphore", semaphore}, {"endless", endless}, {"heaps", heaps},
              {"synced_the_other_way", synced_the_other_way}, {"teams_of_the_same", teams_of_the_same}, {"large", large}, {"strided", strided}, {"early", early}};

@@ -27,6 +27,12 @@ CASES = {
     "fence_of_another": (1, WRITES.format(0, "shmem_ctx_long_put"), READS.format(1, "shmem_long_get")),
     "flag_of_another": (1, WRITES.format(0, "shmem_ctx_long_put"), READS.format(1, "shmem_long_get")),
     "quiet_of_another": (1, WRITES.format(0, "shmem_ctx_long_put"), READS.format(2, "shmem_long_get")),
+    "broadcast_leaf": (0, WRITES.format(1, "shmem_long_p"), READS.format(2, "shmem_long_get")),
+    "scan_from_behind": (1, WRITES.format(2, "shmem_long_p"), READS.format(0, "shmem_long_get")),
+    "reduce_only": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
+    "dest_of_another": (1, WRITES.format(1, "shmem_long_fcollect"), READS.format(2, "shmem_long_get")),
+    "source_of_another": (1, READS.format(1, "shmem_long_sum_reduce"), WRITES.format(2, "shmem_long_p")),
+    "no_elements": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
     "other_team": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
 }
 # The same of programs compiled as `shoalcc --race` does it; the patterns of both accesses, in either order.
@@ -39,7 +45,7 @@ PLAIN_CASES = {
     "set_get": (1, WRITES.format(1, "a store"), READS.format(2, "shmem_getmem")),
 }
 PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced"]
-RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "collectives", "semaphore", "heaps", "synced_the_other_way", "teams_of_the_same", "large", "contexts", "team_destroyed"]
+RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "collectives", "semaphore", "heaps", "synced_the_other_way", "teams_of_the_same", "large", "contexts", "team_destroyed", "flows", "active_sets"]
 
 
 def run(arguments, **variables):
