@@ -99,10 +99,11 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
                   place == places.end() ? "an unknown place" : place->second.c_str());
     };
     const Segment* const segment = segments.find_key(race.segment);  // null: it has been destroyed since
-    print_line(-1, strf("race: PE %d's %s + %#llx: %s, and %s; nothing orders the two", race.target,
+    print_line(-1, strf("race: PE %d's %s + %#llx: %s, and %s; %s the two", race.target,
                         segment == nullptr ? "heap of a team" : segment->name.c_str(),
                         static_cast<unsigned long long>(race.offset), text_of(race.first).c_str(),
-                        text_of(race.second).c_str()));
+                        text_of(race.second).c_str(),
+                        race.first.pe == race.second.pe ? "no quiet is between" : "nothing orders"));
   }
   std::size_t long_ones = 0;
   for (const RaceLog& log : logs)

@@ -58,8 +58,9 @@ struct Word {
 };
 constexpr std::uint64_t kMostWaitedBytes = 2u << 20;  // of one call
 
-/// What a PE has under way to another one on a context: a component of clocks for each sort.
-enum class Sort : std::uint8_t { puts, puts_with_signal };
+/// What a PE has under way to another one on a context: a component of clocks for each sort. Gets without blocking,
+/// and what atomics without blocking bring, no fence orders: they are to nobody.
+enum class Sort : std::uint8_t { puts, puts_with_signal, gets };
 struct UnderWay {
   std::uint32_t context;
   int target;
@@ -172,6 +173,7 @@ class Analysis final {
   }
   void fence(int pe, std::uint32_t context) {
     each_way(pe, context, [](std::size_t, UnderWay& way) {
+      if (way.target < 0) return;
       way.fenced = way.given;
       way.looked_at = true;
     });
@@ -187,12 +189,13 @@ class Analysis final {
   }
 
   void access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes, std::size_t component,
-              std::uint32_t epoch) {
+              std::uint32_t epoch, bool unfinished = false) {
     const Clock& seen = clock(pe);
-    const RaceMemory::Access one{{pe, i, writes}, place_of(pe, event(pe, i)), component, epoch};
+    const RaceMemory::Access one{{pe, i, writes}, place_of(pe, event(pe, i)), component, epoch, unfinished};
     const auto ordered = [&](const RaceMemory::Access& other) { return seen[other.component] >= other.epoch; };
     const auto meets = [&](const RaceMemory::Access& other, std::uint64_t at) {
-      if (other.who.pe != pe) report(other, one, {target, range.segment, at});
+      if (other.who.pe != pe || (other.unfinished && other.who.event != i))
+        report(other, one, {target, range.segment, at});
     };
     each_block(range, [&](std::uint64_t begin, std::uint64_t end) {
       each_waited(target, range.segment, begin, end, [&](std::uint64_t word, const Kept&) {
@@ -201,6 +204,11 @@ class Analysis final {
       });
       memory_.add(target, range.segment, begin, end, one, ordered, meets);
     });
+  }
+  /// Of what is not done before a quiet: this PE's own later accesses may race with it.
+  void unfinished_access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes) {
+    const std::size_t component = component_of(pe, event(pe, i).context, -1, Sort::gets);
+    access(pe, i, target, range, writes, component, next_epoch(way(component)), true);
   }
   void own_access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes) {
     const auto self = static_cast<std::size_t>(pe);
@@ -228,12 +236,21 @@ class Analysis final {
       case CallKind::put: return begin_put(pe, i, one);
       case CallKind::get:
         if (!valid(one.pe)) return;
+        if (one.unfinished != 0) {
+          unfinished_access(pe, i, one.pe, one.remote, false);
+          return unfinished_access(pe, i, pe, one.local, true);
+        }
         own_access(pe, i, one.pe, one.remote, false);
         return own_access(pe, i, pe, one.local, true);
       case CallKind::access:
         if (valid(one.pe)) own_access(pe, i, one.pe, one.remote, one.writes != 0);
         return;
       case CallKind::atomic:
+        if (one.unfinished != 0) {
+          unfinished_access(pe, i, pe, one.local, true);
+          unfinished_[{pe, one.context}].push_back(i);
+        }
+        [[fallthrough]];
       case CallKind::signal:
         if (valid(one.pe) && one.writes != 0) release_words(pe, one);
         return;
@@ -255,11 +272,15 @@ class Analysis final {
 
   void begin_put(int pe, std::uint32_t i, const RaceEvent& one) {
     if (!valid(one.pe)) return;
-    own_access(pe, i, pe, one.local, false);
     const bool with_signal = logs_[static_cast<std::size_t>(pe)].names[one.name].find("signal") != std::string::npos;
     const std::size_t component =
         component_of(pe, one.context, one.pe, with_signal ? Sort::puts_with_signal : Sort::puts);
-    access(pe, i, one.pe, one.remote, true, component, next_epoch(way(component)));
+    const std::uint32_t epoch = next_epoch(way(component));
+    if (one.unfinished != 0)  // who knows that the data are there, knows that they have been read
+      access(pe, i, pe, one.local, false, component, epoch, true);
+    else
+      own_access(pe, i, pe, one.local, false);
+    access(pe, i, one.pe, one.remote, true, component, epoch);
     if (with_signal) {  // its own signal, and those after it, bring it along
       way(component).fenced = way(component).given;
       way(component).looked_at = true;
@@ -286,6 +307,10 @@ class Analysis final {
 
   void end(int pe, std::uint32_t i) {
     const RaceEvent& one = event(pe, i);
+    if (one.completes != 0) {
+      for (const std::uint32_t atomic : std::exchange(unfinished_[{pe, one.context}], {}))
+        if (valid(event(pe, atomic).pe)) acquire_words(pe, event(pe, atomic).pe, event(pe, atomic).remote);
+    }
     switch (kind(one)) {
       case CallKind::wait:
       case CallKind::test: return acquire_words(pe, pe, one.local);
@@ -334,6 +359,7 @@ class Analysis final {
   std::vector<UnderWay> ways_;  // by component, behind those of the PEs
   std::map<std::tuple<int, std::uint32_t, int, Sort>, std::size_t> way_of_;
   std::vector<std::vector<std::size_t>> own_ways_;  // by PE: components
+  std::map<std::pair<int, std::uint32_t>, std::vector<std::uint32_t>> unfinished_;  // atomics, by PE and context
   std::map<Word, Kept> synchronizes_;
   RaceMemory memory_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> locks_;

@@ -43,8 +43,9 @@ bool names(const char* call, const char* part) noexcept { return std::strstr(cal
 /// Whether the effect may come later than the call returns.
 bool may_be_late(const Call& call) noexcept {
   if (call.kind == CallKind::put) return true;
-  return call.kind == CallKind::atomic && call.writes && names(call.name, "_atomic_") && !names(call.name, "fetch") &&
-         !names(call.name, "swap");
+  if (call.kind != CallKind::atomic) return false;
+  return names(call.name, "_nbi") ||
+         (call.writes && names(call.name, "_atomic_") && !names(call.name, "fetch") && !names(call.name, "swap"));
 }
 
 /// Whether everything that this PE has put before on the call's context is complete after it.
@@ -259,6 +260,7 @@ void RaceRecorder::end(const Call& call) noexcept {
   event.writes = call.writes;
   event.completes = is_quiet(call);
   event.starts_late = may_be_late(call);
+  event.unfinished = names(call.name, "_nbi");
   event.pe = call.pe;
   event.remote = range_of(call.remote, call.bytes, call.block, call.remote_stride);
   event.local = range_of(call.local, call.bytes, call.block, call.local_stride);

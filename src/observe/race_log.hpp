@@ -29,8 +29,9 @@ enum class RaceFlow : std::uint8_t { from_all, from_root, from_those_before };
 struct RaceEvent {
   std::uint64_t begin_ns, end_ns;
   std::uint8_t kind;  ///< CallKind
-  std::uint8_t writes, completes,
-      starts_late;  ///< atomic: changes the word; it ends with a quiet; its effect waits for a fence or quiet
+  std::uint8_t writes, completes, starts_late,
+      unfinished;  ///< atomic: changes the word; it ends with a quiet; its effect waits for a fence or quiet; so does
+                   ///< what it does with this PE's memory
   std::int32_t pe;  ///< whose `remote`; -1: none
   RaceRange remote, local;
   std::uint32_t name, site;  ///< numbers in the log's lists

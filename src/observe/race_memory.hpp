@@ -20,6 +20,7 @@ class RaceMemory final {
     std::uint32_t place;     ///< in the program
     std::size_t component;   ///< of clocks: it is before whoever has seen this component's `epoch`
     std::uint32_t epoch;
+    bool unfinished = false;  ///< that PE's own accesses are not behind it either
     /// Of another time, perhaps, but to be told as the same: cells that differ in no more become one.
     bool is_like(const Access& other) const noexcept {
       return who.pe == other.who.pe && who.writes == other.who.writes && place == other.place &&

@@ -151,6 +151,35 @@ static void no_elements(void) {
   if (me == 2) shmem_long_get(got, data, 8, 1); // race
   shmem_barrier_all();
 }
+/// What a call without blocking reads and writes is its own until quiet.
+static void source_nbi(void) {
+  if (me == 0) {
+    shmem_long_put_nbi(data, source, 8, 1); // race
+    shmem_long_get(source, got, 8, 2); // race
+  }
+  shmem_barrier_all();
+}
+static void dest_nbi(void) {
+  if (me == 0) {
+    shmem_long_get_nbi(got, source, 8, 2); // race
+    shmem_fence();
+    shmem_long_put(data, got, 8, 1); // race
+  }
+  shmem_barrier_all();
+}
+static void read_nbi(void) {
+  if (me == 0) shmem_long_get_nbi(got, data, 8, 2); // race
+  shmem_sync_all();
+  if (me == 1) shmem_long_put(data, source, 8, 2); // race
+  shmem_barrier_all();
+}
+static void result_nbi(void) {
+  if (me == 0) {
+    shmem_long_atomic_fetch_add_nbi(&got[0], &flag, 1, 2); // race
+    shmem_long_put(data, got, 2, 1); // race
+  }
+  shmem_barrier_all();
+}
 static void other_team(void) {
   shmem_team_t pair;
   shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &pair);
@@ -307,6 +336,107 @@ static void active_sets(void) {
     shmem_barrier_all();
   }
 }
+static void not_blocking(void) {
+  if (me == 0) {
+    shmem_long_put_nbi(data, source, 8, 1);
+    shmem_long_put_nbi(data, source, 8, 2);
+    shmem_long_get_nbi(got, data, 8, 0);
+    shmem_quiet();
+    shmem_long_get(source, got, 8, 2);
+    shmem_long_put(data, got, 8, 1);
+  }
+  shmem_barrier_all();
+  shmem_long_atomic_fetch_add_nbi(&got[me], &flag, 1, 0);
+  shmem_long_get_nbi(&got[4], data, 2, (me + 1) % 3);
+  shmem_barrier_all();
+  shmem_long_put(&data[me], &got[me], 1, 1);
+  shmem_barrier_all();
+}
+/// Whoever knows that a put with signal has arrived knows that its source has been read.
+static void answered(void) {
+  static uint64_t there, back;
+  for (uint64_t round = 1; round < 4; ++round) {
+    if (me == 0) {
+      shmem_long_put_signal_nbi(data, source, 8, &there, round, SHMEM_SIGNAL_SET, 1);
+      shmem_signal_wait_until(&back, SHMEM_CMP_EQ, round);
+      shmem_long_get(source, got, 8, 2);
+    }
+    if (me == 1) {
+      shmem_signal_wait_until(&there, SHMEM_CMP_EQ, round);
+      shmem_long_get(got, data, 8, 1);
+      shmem_signal_set(&back, round, 0);
+    }
+  }
+  shmem_barrier_all();
+}
+/// A flag that is asked for without blocking.
+static void polled_nbi(void) {
+  if (me == 0) {
+    shmem_long_put(data, source, 8, 1);
+    shmem_fence();
+    shmem_long_atomic_set(&flag, 1, 1);
+  }
+  if (me == 2) {
+    long seen = 0;
+    while (seen != 1) {
+      shmem_long_atomic_fetch_nbi(&seen, &flag, 1);
+      shmem_quiet();
+    }
+    shmem_long_get(got, data, 8, 1);
+  }
+  shmem_barrier_all();
+}
+/// Two halves by turns, with a count of what is there and of what is free again.
+static void double_buffer(void) {
+  static uint64_t filled[2], taken[2];
+  for (uint64_t round = 0; round < 8; ++round) {
+    const uint64_t turn = round / 2 + 1;
+    long *const half = &data[4 * (round % 2)], *const from = &source[4 * (round % 2)];
+    if (me == 0) {
+      shmem_signal_wait_until(&taken[round % 2], SHMEM_CMP_GE, turn - 1);
+      shmem_long_get(from, got, 4, 0);
+      shmem_long_put_signal_nbi(half, from, 4, &filled[round % 2], 1, SHMEM_SIGNAL_ADD, 1);
+    }
+    if (me == 1) {
+      shmem_signal_wait_until(&filled[round % 2], SHMEM_CMP_GE, turn);
+      shmem_long_put(half, half, 4, 2);
+      shmem_signal_add(&taken[round % 2], 1, 0);
+    }
+  }
+  shmem_barrier_all();
+}
+/// The words of an array, as they come.
+static void some_of_many(void) {
+  static int flags[3];
+  size_t found[3];
+  for (int pe = 0; pe < 3; ++pe) shmem_long_put(&data[2 * me], source, 2, pe);
+  shmem_fence();
+  for (int pe = 0; pe < 3; ++pe) shmem_int_p(&flags[me], 1, pe);
+  int done[3] = {0, 0, 0};
+  for (size_t left = 3; left > 0;) {
+    const size_t n = shmem_int_wait_until_some(flags, 3, found, done, SHMEM_CMP_EQ, 1);
+    for (size_t i = 0; i < n; ++i) done[found[i]] = 1;
+    left -= n;
+  }
+  shmem_long_get(got, data, 6, me);
+  shmem_barrier_all();
+}
+/// A ring of fcollects, each of which lets its dest be written again only behind the next meeting.
+static void pipeline(void) {
+  for (int round = 0; round < 4; ++round) {
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, round % 2 == 0 ? data : got, source, 2);
+    shmem_long_put_nbi(&source[4 + 2 * (round % 2)], round % 2 == 0 ? data : got, 2, (me + 1) % 3);
+    shmem_barrier_all();
+    shmem_long_get(source, &source[4 + 2 * (round % 2)], 2, me);
+  }
+  shmem_barrier_all();
+}
+static void tried(void) {
+  while (shmem_test_lock(&lock) != 0) continue;
+  shmem_long_p(&data[0], shmem_long_g(&data[0], 1) + 1, 1);
+  shmem_clear_lock(&lock);
+  shmem_barrier_all();
+}
 static void allocated(void) {
   if (me == 0) shmem_long_put(data, source, 8, 1);
   shmem_malloc(64);
@@ -419,7 +549,7 @@ static void early(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"broadcast_leaf", broadcast_leaf}, {"scan_from_behind", scan_from_behind}, {"reduce_only", reduce_only}, {"dest_of_another", dest_of_another}, {"source_of_another", source_of_another}, {"no_elements", no_elements}, {"flows", flows}, {"active_sets", active_sets}, {"barrier_of_another", barrier_of_another}, {"fence_of_another", fence_of_another}, {"flag_of_another", flag_of_another}, {"quiet_of_another", quiet_of_another}, {"contexts", contexts}, {"team_destroyed", team_destroyed}, {"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
+} cases[] = {{"source_nbi", source_nbi}, {"dest_nbi", dest_nbi}, {"read_nbi", read_nbi}, {"result_nbi", result_nbi}, {"not_blocking", not_blocking}, {"answered", answered}, {"polled_nbi", polled_nbi}, {"double_buffer", double_buffer}, {"some_of_many", some_of_many}, {"pipeline", pipeline}, {"tried", tried}, {"broadcast_leaf", broadcast_leaf}, {"scan_from_behind", scan_from_behind}, {"reduce_only", reduce_only}, {"dest_of_another", dest_of_another}, {"source_of_another", source_of_another}, {"no_elements", no_elements}, {"flows", flows}, {"active_sets", active_sets}, {"barrier_of_another", barrier_of_another}, {"fence_of_another", fence_of_another}, {"flag_of_another", flag_of_another}, {"quiet_of_another", quiet_of_another}, {"contexts", contexts}, {"team_destroyed", team_destroyed}, {"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
              {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"collectives", collectives}, {"semaphore", semaphore}, {"endless", endless}, {"heaps", heaps},
              {"synced_the_other_way", synced_the_other_way}, {"teams_of_the_same", teams_of_the_same}, {"large", large}, {"strided", strided}, {"early", early}};
