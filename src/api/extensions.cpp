@@ -37,7 +37,8 @@ SHOAL_DEFINE(double, double)
 SHOAL_API_X void shmemx_sync_pe(int pe) {
   constexpr const char* call = "shmemx_sync_pe";
   Job& here = job(call);
-  const Observed observed(here.world().domain().observer, [&] { return Call{call, CallKind::meeting, pe}; });
+  const Observed observed(here.world().domain().observer,
+                          [&] { return here.world().call_of(call, CallKind::meeting, pe, nullptr, nullptr, 0); });
   here.pair_sync().meet(here.world(), pe, call);
 }
 

@@ -11,7 +11,7 @@ namespace {
 template <class Body>
 auto with_lock(CallKind kind, long* lock, const char* call, Body&& body) noexcept {
   return watched(
-      world(), [&] { return Call{call, kind, -1, nullptr, lock, sizeof *lock}; }, call,
+      world(), [&] { return world().call_of(call, kind, -1, nullptr, lock, sizeof *lock); }, call,
       [&] { return body(world(), lock, call); });
 }
 

@@ -150,13 +150,18 @@ SHOAL_API(void, team_destroy, (shmem_team_t team)) {
   Job& here = job(call);
   const auto handle = reinterpret_cast<std::uintptr_t>(team);
   if (handle <= 2) here.fatal(call, "SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED cannot be destroyed");
-  std::optional<WatchedCollective> watched(std::in_place, *members, CallKind::collective, call, Collective{.unit = ""});
-  world().quiet();
   here.contexts().erase_if([&](const UserContext& one) {
     if (one.team != handle) return false;
-    one.context.quiet();
+    const auto part = [&] {
+      Call quiet = one.context.call_of(call, CallKind::quiet, -1, nullptr, nullptr, 0);
+      quiet.part = true;
+      return quiet;
+    };
+    shoal::watched(one.context, part, call, [&] { one.context.quiet(); });
     return true;
   });
+  std::optional<WatchedCollective> watched(std::in_place, *members, CallKind::collective, call, Collective{.unit = ""});
+  world().quiet();
   members->sync(call);  // nobody uses its heaps any more
   here.heaps().erase_if([&](const TeamHeap& heap) {
     if (&heap.team() != members) return false;

@@ -83,11 +83,27 @@ void settle(const Context& context, T* word, int pe) noexcept {
   if (Chaos* const chaos = context.domain().chaos; chaos != nullptr)
     chaos->before_atomic(&context, context.world_pe(pe), reinterpret_cast<const char*>(word), sizeof(T));
 }
+template <class T>
+std::uint64_t bits_of(T value) noexcept {
+  return std::bit_cast<Bits<T>>(value);
+}
+/// What chaos does later; the result, if it is wanted, is there when quiet returns.
 template <class Op, class T>
-void update_later(void* word, std::uint64_t operand) noexcept {
-  T value;
-  std::memcpy(&value, &operand, sizeof value);
-  Op::apply(std::atomic_ref<T>(*static_cast<T*>(word)), value);
+void update_later(void* word, const Chaos::Update& update) noexcept {
+  const T old = Op::apply(std::atomic_ref<T>(*static_cast<T*>(word)), value_of<T>(update.operand));
+  if (update.result != nullptr) std::memcpy(update.result, &old, sizeof old);
+}
+template <class T>
+void compare_swap_later(void* word, const Chaos::Update& update) noexcept {
+  T old = value_of<T>(update.condition);
+  std::atomic_ref<T>(*static_cast<T*>(word))
+      .compare_exchange_strong(old, value_of<T>(update.operand), std::memory_order_seq_cst);
+  std::memcpy(update.result, &old, sizeof old);
+}
+template <class T>
+void fetch_later(void* word, const Chaos::Update& update) noexcept {
+  const T old = std::atomic_ref<T>(*static_cast<T*>(word)).load(std::memory_order_acquire);
+  std::memcpy(update.result, &old, sizeof old);
 }
 
 // Each operation in the parts that put has: x_slow is what the fast path does not serve, x_watched the same where
@@ -120,12 +136,9 @@ template <class Op, class T>
 [[gnu::always_inline]] inline void update_nbi_there(const Context& context, T* old, T* dest, T value, int pe,
                                                     const char* call) noexcept {
   if (T* const word = context.word_outside(dest, pe, call)) {
-    if (Chaos* const chaos = context.domain().chaos; chaos != nullptr && old == nullptr) {
-      std::uint64_t operand = 0;
-      std::memcpy(&operand, &value, sizeof value);
-      return chaos->update(&context, context.world_pe(pe), word, sizeof(T), update_later<Op, T>, operand);
-    }
-    settle(context, word, pe);
+    if (Chaos* const chaos = context.domain().chaos; chaos != nullptr)
+      return chaos->update(&context, context.world_pe(pe), word, sizeof(T),
+                           {update_later<Op, T>, bits_of(value), 0, old});
     const T before = update_word<Op>(context, word, value, pe);
     if (old != nullptr) *old = before;
   } else if (old != nullptr) {
@@ -225,7 +238,9 @@ template <class T>
   T* const word = context.word(dest, pe, call);
   if (word == nullptr)
     return context.fetch_far_nbi(dest, atomic_call(AtomicOp::compare_swap, value, condition), old, pe);
-  settle(context, word, pe);
+  if (Chaos* const chaos = context.domain().chaos; chaos != nullptr)
+    return chaos->update(&context, context.world_pe(pe), word, sizeof(T),
+                         {compare_swap_later<T>, bits_of(value), bits_of(condition), old});
   *old = compare_swap_word(context, word, condition, value, pe);
 }
 
@@ -279,7 +294,8 @@ template <class T>
   const Observed observed(context.domain().observer, [&] { return fetch_call<T>(context, value, source, pe, call); });
   T* const word = context.word(source, pe, call);
   if (word == nullptr) return context.fetch_far_nbi(source, atomic_call(AtomicOp::fetch, T{}), value, pe);
-  settle(context, word, pe);
+  if (Chaos* const chaos = context.domain().chaos; chaos != nullptr)
+    return chaos->update(&context, context.world_pe(pe), word, sizeof(T), {fetch_later<T>, 0, 0, value});
   *value = std::atomic_ref<T>(*word).load(std::memory_order_acquire);
 }
 

@@ -55,8 +55,8 @@ bool Chaos::overlap(const Operation& operation, const char* at, std::size_t byte
 
 void Chaos::deliver(Queue::iterator operation) noexcept {
   const char* from = operation->data.empty() ? operation->from : operation->data.data();
-  if (operation->update != nullptr)
-    operation->update(operation->to, operation->operand);
+  if (operation->update.run != nullptr)
+    operation->update.run(operation->to, operation->update);
   else
     copy_shared(operation->to, from, operation->bytes);
   full_fence();
@@ -112,15 +112,15 @@ void Chaos::add(Operation operation) {
 void Chaos::put(const void* context, int pe, char* to, const void* from, std::size_t bytes, bool blocking) {
   const auto* source = static_cast<const char*>(from);
   add({context, pe, 0, 0, to, source, bytes, blocking ? std::vector<char>(source, source + bytes) : std::vector<char>(),
-       nullptr, 0});
+       {}});
 }
 
 void Chaos::get_nbi(const void* context, int pe, void* to, const char* from, std::size_t bytes) {
-  add({context, pe, 0, 0, static_cast<char*>(to), from, bytes, {}, nullptr, 0});
+  add({context, pe, 0, 0, static_cast<char*>(to), from, bytes, {}, {}});
 }
 
-void Chaos::update(const void* context, int pe, void* word, std::size_t width, Update change, std::uint64_t operand) {
-  add({context, pe, 0, 0, static_cast<char*>(word), nullptr, width, {}, change, operand});
+void Chaos::update(const void* context, int pe, void* word, std::size_t width, const Update& update) {
+  add({context, pe, 0, 0, static_cast<char*>(word), nullptr, width, {}, update});
 }
 
 void Chaos::put_early(const void* context, int pe, char* to, const void* from, std::size_t bytes) {
@@ -129,11 +129,11 @@ void Chaos::put_early(const void* context, int pe, char* to, const void* from, s
   copy_shared(to, from, bytes);
 }
 
-void Chaos::signal(const void* context, int pe, void* word, Update change, std::uint64_t operand) {
+void Chaos::signal(const void* context, int pe, void* word, const Update& update) {
   const std::lock_guard guard(mutex_);
   settle(context, pe);
   full_fence();
-  change(word, operand);
+  update.run(word, update);
   full_fence();
   ring(domain_.controls[static_cast<std::size_t>(pe)].doorbell(), Bell::user);
 }

@@ -8,6 +8,7 @@
 //                                   a quiet
 //   put without blocking            its source is read when it is delivered
 //   get without blocking            its destination is written when it is delivered
+//   atomic without blocking         the same: with a result, it is done as late as one without
 //   signal, put with signal         as early as is legal: before everything given before it, unless a fence stands
 //                                   between
 //   get                             at once: it may overtake puts of this PE
@@ -37,8 +38,12 @@ class Chaos final {
   static constexpr std::uint64_t kLatestNs = 45'000'000;  ///< all arrives within 50 ms, if nothing is called as well
   static constexpr std::size_t kMostQueued = 24;          ///< then something is delivered before more is taken
 
-  /// Changes a word, as an atomic operation on it.
-  using Update = void (*)(void* word, std::uint64_t operand);
+  /// An atomic operation on a word.
+  struct Update {
+    void (*run)(void* word, const Update& update);  ///< null: none
+    std::uint64_t operand, condition = 0;
+    void* result = nullptr;  ///< where to; null: nobody wants it
+  };
 
   Chaos(const Domain& domain, std::uint64_t seed);
   ~Chaos();
@@ -49,10 +54,10 @@ class Chaos final {
   // of it.
   void put(const void* context, int pe, char* to, const void* from, std::size_t bytes, bool blocking);
   void get_nbi(const void* context, int pe, void* to, const char* from, std::size_t bytes);
-  void update(const void* context, int pe, void* word, std::size_t width, Update change, std::uint64_t operand);
+  void update(const void* context, int pe, void* word, std::size_t width, const Update& update);
   /// The two halves of a put with signal: done at once, after what a fence orders before them.
   void put_early(const void* context, int pe, char* to, const void* from, std::size_t bytes);
-  void signal(const void* context, int pe, void* word, Update change, std::uint64_t operand);
+  void signal(const void* context, int pe, void* word, const Update& update);
   /// To be called before a read of [from, from + bytes) of `pe`.
   void before_read(const void* context, int pe, const char* from, std::size_t bytes);
   /// The same before an atomic operation that has a result.
@@ -73,8 +78,7 @@ class Chaos final {
     const char* from;  // read at delivery, unless `data` holds it
     std::size_t bytes;
     std::vector<char> data;
-    Update update;  // null: a copy
-    std::uint64_t operand;
+    Update update;  // none: a copy
   };
   using Queue = std::list<Operation>;
 

@@ -20,11 +20,11 @@ std::size_t span_of(std::ptrdiff_t stride, std::size_t block, std::size_t blocks
 /// Whether the routine `call` has `part` in its name: the cold path tells forms of one operation apart by it.
 bool names(const char* call, const char* part) noexcept { return std::strstr(call, part) != nullptr; }
 
-void set_word(void* word, std::uint64_t value) noexcept {
-  std::atomic_ref(*static_cast<std::uint64_t*>(word)).exchange(value);
+void set_word(void* word, const Chaos::Update& update) noexcept {
+  std::atomic_ref(*static_cast<std::uint64_t*>(word)).exchange(update.operand);
 }
-void add_to_word(void* word, std::uint64_t value) noexcept {
-  std::atomic_ref(*static_cast<std::uint64_t*>(word)).fetch_add(value);
+void add_to_word(void* word, const Chaos::Update& update) noexcept {
+  std::atomic_ref(*static_cast<std::uint64_t*>(word)).fetch_add(update.operand);
 }
 
 Call strided_call(Call call, std::ptrdiff_t remote, std::ptrdiff_t local, std::size_t block, std::size_t blocks,
@@ -300,7 +300,7 @@ void Context::signal_watched(std::uint64_t* signal, std::uint64_t value, int op,
   const bool known = op == static_cast<int>(SignalOp::set) || op == static_cast<int>(SignalOp::add);
   if (domain_->chaos != nullptr && known)
     return domain_->chaos->signal(this, world_pe(pe), there,
-                                  op == static_cast<int>(SignalOp::set) ? set_word : add_to_word, value);
+                                  {op == static_cast<int>(SignalOp::set) ? set_word : add_to_word, value});
   signal_word(there, value, op, pe, call);
 }
 

@@ -103,7 +103,9 @@ class Context final {
   /// A call as the observer sees it; `pe` is this context's number.
   Call call_of(const char* name, CallKind kind, int pe, const void* remote, const void* local,
                std::size_t bytes) const noexcept {
-    return {name, kind, pe >= 0 && pe < n_pes_ ? world_pe(pe) : -1, remote, local, bytes};
+    Call call{name, kind, pe >= 0 && pe < n_pes_ ? world_pe(pe) : -1, remote, local, bytes};
+    call.context = this;
+    return call;
   }
   int world_pe(int pe) const noexcept { return world_ == nullptr ? pe : world_[pe]; }
 
@@ -458,7 +460,7 @@ template <class Body>
   return watched(
       context,
       [&] {
-        return Call{call, kind};
+        return context.call_of(call, kind, -1, nullptr, nullptr, 0);
       },
       call, body);
 }

@@ -47,6 +47,7 @@ struct Collective {
   const void* source = nullptr;
   std::size_t dest_bytes = 0, source_bytes = 0;  ///< as far as this member can tell, from the first to the last
   bool gaps = false;                             ///< in these, which nobody touches
+  bool upwards = false;                          ///< a member gets nothing from those behind it
   bool in_place = false;                         ///< dest may be source
   const long* psync = nullptr;                   ///< of an active set
 };
@@ -66,6 +67,7 @@ struct Call {
   bool part = false;   ///< a part of another call: the signal of a put with signal
   bool parts = false;  ///< what it moves is told by the calls that it is made of
   const Collective* collective = nullptr;
+  const void* context = nullptr;  ///< whose order and completion it belongs to, or sees to; null: of none
 };
 
 /// Thread safe.

@@ -68,6 +68,10 @@ Places ask_for_places(Bootstrap& bootstrap, const std::vector<Race>& races, cons
   return places;
 }
 
+bool has_too_many_blocks(const RaceRange& range) {
+  return range.block != 0 && range.bytes / range.block > kMostRaceBlocks;
+}
+
 }  // namespace
 
 int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& segments, int status) {
@@ -95,20 +99,21 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
                   place == places.end() ? "an unknown place" : place->second.c_str());
     };
     const Segment* const segment = segments.find_key(race.segment);  // null: it has been destroyed since
-    print_line(-1, strf("race: PE %d's %s + %#llx: %s, and %s; nothing orders the two", race.target,
+    print_line(-1, strf("race: PE %d's %s + %#llx: %s, and %s; %s the two", race.target,
                         segment == nullptr ? "heap of a team" : segment->name.c_str(),
                         static_cast<unsigned long long>(race.offset), text_of(race.first).c_str(),
-                        text_of(race.second).c_str()));
+                        text_of(race.second).c_str(),
+                        race.first.pe == race.second.pe ? "no quiet is between" : "nothing orders"));
   }
   std::size_t long_ones = 0;
   for (const RaceLog& log : logs)
     long_ones +=
         static_cast<std::size_t>(std::count_if(log.events.begin(), log.events.end(), [](const RaceEvent& event) {
-          return event.remote.bytes > kMostRaceBytes || event.local.bytes > kMostRaceBytes;
+          return has_too_many_blocks(event.remote) || has_too_many_blocks(event.local);
         }));
   if (long_ones != 0)
-    print_line(-1, strf("race: of each of %zu calls and accesses that touch more, only the first %u MiB were looked at",
-                        long_ones, kMostRaceBytes >> 20));
+    print_line(-1, strf("race: of each of %zu strided calls with more, only the first %u blocks were looked at",
+                        long_ones, kMostRaceBlocks));
   for (std::size_t pe = 0; pe < logs.size(); ++pe)
     if (logs[pe].dropped != 0)
       print_line(-1, strf("race: the last %llu calls and accesses of PE %zu were not looked at, nor what other PEs did "

@@ -5,18 +5,31 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
+
+#include "observe/race_memory.hpp"
 
 namespace shoal {
 namespace {
 
-using Clock = std::vector<std::uint32_t>;
+/// Grows as components come up.
+class Clock final {
+ public:
+  std::uint32_t operator[](std::size_t component) const { return component < epochs_.size() ? epochs_[component] : 0; }
+  void raise(std::size_t component, std::uint32_t epoch) {
+    if (component >= epochs_.size()) epochs_.resize(component + 1);
+    epochs_[component] = std::max(epochs_[component], epoch);
+  }
+  std::size_t size() const noexcept { return epochs_.size(); }
+
+ private:
+  std::vector<std::uint32_t> epochs_;
+};
 /// What is kept of clocks, of which there may be millions: the components that are not 0, in order.
 using Kept = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
 void join(Clock& to, const Kept& from) {
-  for (const auto& [component, epoch] : from) to[component] = std::max(to[component], epoch);
+  for (const auto& [component, epoch] : from) to.raise(component, epoch);
 }
 void join(Kept& to, const Kept& from) {
   Kept joined;
@@ -40,36 +53,30 @@ Kept keep(const Clock& clock) {
 struct Word {
   int pe;
   std::uint32_t segment;
-  std::uint64_t index;
-  bool operator==(const Word&) const = default;
+  std::uint64_t offset;
+  auto operator<=>(const Word&) const = default;
 };
-struct WordHash {
-  std::size_t operator()(const Word& word) const noexcept {
-    return (word.index * 0x9E3779B97F4A7C15u) ^ (static_cast<std::uint64_t>(word.pe) << 40) ^
-           (std::uint64_t{word.segment} << 52);
-  }
-};
+constexpr std::uint64_t kMostWaitedBytes = 2u << 20;  // of one call
 
-/// One access to a word, as the latest of its PE and sort.
-struct Access {
-  RaceAccess who;
-  std::size_t component;  // of clocks: ordered before whoever has seen this component's `epoch`
-  std::uint32_t epoch;
-  std::uint8_t mask;  // which of the eight bytes
-  bool atomic;
+/// What a PE has under way to another one on a context: a component of clocks for each sort. Gets without blocking,
+/// and what atomics without blocking bring, no fence orders: they are to nobody.
+enum class Sort : std::uint8_t { puts, puts_with_signal, gets };
+struct UnderWay {
+  std::uint32_t context;
+  int target;
+  std::uint32_t given = 0;   // the epoch of the last of them
+  std::uint32_t fenced = 0;  // and of the last before a fence, or that brings its own signal
+  bool looked_at = true;     // since: then the next one has an epoch of its own
 };
 
 class Analysis final {
  public:
   explicit Analysis(const std::vector<RaceLog>& logs) : logs_(logs), n_(logs.size()) {
-    // A component for each PE's own steps, and two for what each has under way to each other: puts, and puts with
-    // signal.
+    // A component for each PE's own steps; others come behind them as they are needed.
     for (std::size_t pe = 0; pe < n_; ++pe) {
-      clocks_.emplace_back(n_ + 2 * n_ * n_);
-      clocks_.back()[pe] = 1;
+      clocks_.emplace_back().raise(pe, 1);
+      own_ways_.emplace_back();
     }
-    given_.resize(n_ + 2 * n_ * n_);
-    fenced_.resize(n_ + 2 * n_ * n_);
     find_waited_words();
   }
 
@@ -96,110 +103,158 @@ class Analysis final {
   const RaceEvent& event(int pe, std::uint32_t i) const { return logs_[static_cast<std::size_t>(pe)].events[i]; }
   static CallKind kind(const RaceEvent& event) { return static_cast<CallKind>(event.kind); }
   Clock& clock(int pe) { return clocks_[static_cast<std::size_t>(pe)]; }
-  std::size_t puts(int from, int to) const {
-    return n_ + static_cast<std::size_t>(from) * n_ + static_cast<std::size_t>(to);
+  void step(int pe) { clock(pe).raise(static_cast<std::size_t>(pe), clock(pe)[static_cast<std::size_t>(pe)] + 1); }
+
+  std::size_t component_of(int pe, std::uint32_t context, int target, Sort sort) {
+    const auto [found, is_new] = way_of_.emplace(std::tuple(pe, context, target, sort), n_ + ways_.size());
+    if (is_new) {
+      ways_.push_back({context, target});
+      own_ways_[static_cast<std::size_t>(pe)].push_back(found->second);
+    }
+    return found->second;
   }
-  std::size_t signalled(int from, int to) const { return puts(from, to) + n_ * n_; }
+  UnderWay& way(std::size_t component) { return ways_[component - n_]; }
+  /// Those of a PE and one of its contexts.
+  template <class See>
+  void each_way(int pe, std::uint32_t context, See&& see) {
+    for (const std::size_t component : own_ways_[static_cast<std::size_t>(pe)])
+      if (way(component).context == context) see(component, way(component));
+  }
+  /// For one more operation.
+  std::uint32_t next_epoch(UnderWay& way) const {
+    if (std::exchange(way.looked_at, false)) ++way.given;
+    return way.given;
+  }
   bool valid(int pe) const { return pe >= 0 && static_cast<std::size_t>(pe) < n_; }
 
+  /// The bytes from each start to each end.
+  template <class See>
+  static void each_block(const RaceRange& range, See&& see) {
+    const std::uint64_t block = range.block == 0 ? range.bytes : range.block;
+    std::uint32_t left = kMostRaceBlocks;
+    for (std::uint64_t done = 0, at = range.offset; done < range.bytes && left > 0;
+         done += block, at += static_cast<std::uint64_t>(range.stride), --left)
+      see(at, at + block);
+  }
+  /// Calls `see(word)` for each word.
   template <class See>
   static void each_word(int pe, const RaceRange& range, See&& see) {
-    std::uint64_t left = kMostRaceBytes / 8;
-    const std::uint32_t block = range.block == 0 ? range.bytes : range.block;
-    for (std::uint64_t done = 0, at = range.offset; done < range.bytes && block != 0;
-         done += block, at += static_cast<std::uint64_t>(range.stride)) {
-      const std::uint64_t last = at + block - 1;
-      for (std::uint64_t index = at / 8; index <= last / 8 && left > 0; ++index, --left) {
-        const unsigned low = index == at / 8 ? static_cast<unsigned>(at % 8) : 0,
-                       high = index == last / 8 ? static_cast<unsigned>(last % 8) : 7;
-        see(Word{pe, range.segment, index}, static_cast<std::uint8_t>((0xffu << low) & (0xffu >> (7 - high))));
-      }
-    }
+    const std::uint64_t end = range.offset + std::min<std::uint64_t>(range.bytes, kMostWaitedBytes);
+    for (std::uint64_t at = range.offset / 8 * 8; at < end; at += 8) see(Word{pe, range.segment, at});
+  }
+  /// Calls `see(offset, what is known there)` for those of the words that somebody waits on, or changes by atomics.
+  template <class See>
+  void each_waited(int pe, std::uint32_t segment, std::uint64_t begin, std::uint64_t end, See&& see) {
+    for (auto word = synchronizes_.lower_bound({pe, segment, begin / 8 * 8});
+         word != synchronizes_.end() && word->first < Word{pe, segment, end}; ++word)
+      see(word->first.offset, word->second);
   }
 
   void find_waited_words() {
     for (std::size_t pe = 0; pe < n_; ++pe)
       for (const RaceEvent& one : logs_[pe].events) {
         if (kind(one) == CallKind::wait || kind(one) == CallKind::test)
-          each_word(static_cast<int>(pe), one.local, [&](const Word& word, std::uint8_t) { synchronizes_[word]; });
+          each_word(static_cast<int>(pe), one.local, [&](const Word& word) { synchronizes_[word]; });
         if (kind(one) == CallKind::signal || kind(one) == CallKind::atomic)
-          each_word(one.pe, one.remote, [&](const Word& word, std::uint8_t) { synchronizes_[word]; });
+          each_word(one.pe, one.remote, [&](const Word& word) { synchronizes_[word]; });
       }
   }
 
   void release(int pe, Kept& to) {
     join(to, keep(clock(pe)));
-    ++clock(pe)[static_cast<std::size_t>(pe)];
+    step(pe);
   }
 
-  void complete(int pe) {
-    for (std::size_t to = 0; to < n_; ++to)
-      for (const std::size_t component : {puts(pe, static_cast<int>(to)), signalled(pe, static_cast<int>(to))})
-        clock(pe)[component] = given_[component];
-  }
-
-  /// What somebody who sees a word that `pe` changes at `target` may rely on.
-  Clock visible_at(int pe, int target) {
-    Clock what = clock(pe);
-    for (const std::size_t component : {puts(pe, target), signalled(pe, target)})
-      what[component] = std::max(what[component], fenced_[component]);
-    return what;
-  }
-
-  void access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes, bool atomic,
-              std::size_t component, std::uint32_t epoch) {
-    const Clock& seen = clock(pe);
-    each_word(target, range, [&](const Word& word, std::uint8_t mask) {
-      if (synchronizes_.contains(word)) return;
-      auto& before = memory_[word];
-      for (const Access& other : before)
-        if (other.who.pe != pe && (other.who.writes || writes) && !(other.atomic && atomic) &&
-            (other.mask & mask) != 0 && seen[other.component] < other.epoch)
-          report(other.who, {pe, i, writes}, word);
-      std::erase_if(before, [&](const Access& other) {
-        return other.who.pe == pe && other.who.writes == writes && other.component == component &&
-               (other.mask & ~mask) == 0;
-      });
-      before.push_back({{pe, i, writes}, component, epoch, mask, atomic});
+  void complete(int pe, std::uint32_t context) {
+    each_way(pe, context, [&](std::size_t component, UnderWay& way) {
+      clock(pe).raise(component, way.given);
+      way.looked_at = true;
     });
+  }
+  void fence(int pe, std::uint32_t context) {
+    each_way(pe, context, [](std::size_t, UnderWay& way) {
+      if (way.target < 0) return;
+      way.fenced = way.given;
+      way.looked_at = true;
+    });
+  }
+
+  /// What somebody may rely on who sees a word that `pe` changes at `target` on that context.
+  Kept visible_at(int pe, std::uint32_t context, int target) {
+    Clock what = clock(pe);
+    each_way(pe, context, [&](std::size_t component, const UnderWay& way) {
+      if (way.target == target) what.raise(component, way.fenced);
+    });
+    return keep(what);
+  }
+
+  void access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes, std::size_t component,
+              std::uint32_t epoch, bool unfinished = false) {
+    const Clock& seen = clock(pe);
+    const RaceMemory::Access one{{pe, i, writes}, place_of(pe, event(pe, i)), component, epoch, unfinished};
+    const auto ordered = [&](const RaceMemory::Access& other) { return seen[other.component] >= other.epoch; };
+    const auto meets = [&](const RaceMemory::Access& other, std::uint64_t at) {
+      if (other.who.pe != pe || (other.unfinished && other.who.event != i))
+        report(other, one, {target, range.segment, at});
+    };
+    each_block(range, [&](std::uint64_t begin, std::uint64_t end) {
+      each_waited(target, range.segment, begin, end, [&](std::uint64_t word, const Kept&) {
+        memory_.add(target, range.segment, begin, word, one, ordered, meets);
+        begin = word + 8;
+      });
+      memory_.add(target, range.segment, begin, end, one, ordered, meets);
+    });
+  }
+  /// Of what is not done before a quiet: this PE's own later accesses may race with it.
+  void unfinished_access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes) {
+    const std::size_t component = component_of(pe, event(pe, i).context, -1, Sort::gets);
+    access(pe, i, target, range, writes, component, next_epoch(way(component)), true);
   }
   void own_access(int pe, std::uint32_t i, int target, const RaceRange& range, bool writes) {
     const auto self = static_cast<std::size_t>(pe);
-    access(pe, i, target, range, writes, false, self, clock(pe)[self]);
+    access(pe, i, target, range, writes, self, clock(pe)[self]);
   }
 
-  void report(const RaceAccess& first, const RaceAccess& second, const Word& word) {
-    const RaceEvent& a = event(first.pe, first.event);
-    const RaceEvent& b = event(second.pe, second.event);
-    const auto place = [&](const RaceAccess& who, const RaceEvent& one) {
-      const RaceLog& log = logs_[static_cast<std::size_t>(who.pe)];
-      return std::pair(log.places[one.site], log.names[one.name]);
-    };
-    if (!told_.insert({place(first, a), place(second, b)}).second) return;
-    races_.push_back({first, second, word.pe, word.segment, word.index * 8});
+  /// A number for the place in the program, and the call there.
+  std::uint32_t place_of(int pe, const RaceEvent& one) {
+    const auto [found, is_new] = place_of_site_.emplace(std::tuple(pe, one.site, one.name), 0);
+    if (!is_new) return found->second;
+    const RaceLog& log = logs_[static_cast<std::size_t>(pe)];
+    found->second = places_.emplace(std::pair(log.places[one.site], log.names[one.name]), places_.size()).first->second;
+    return found->second;
+  }
+
+  void report(const RaceMemory::Access& first, const RaceMemory::Access& second, const Word& where) {
+    if (!told_.insert({first.place, second.place}).second) return;
+    races_.push_back({first.who, second.who, where.pe, where.segment, where.offset});
   }
 
   void begin(int pe, std::uint32_t i) {
     const RaceEvent& one = event(pe, i);
-    if (one.completes != 0) complete(pe);
+    if (one.completes != 0) complete(pe, one.context);
     switch (kind(one)) {
       case CallKind::put: return begin_put(pe, i, one);
       case CallKind::get:
         if (!valid(one.pe)) return;
+        if (one.unfinished != 0) {
+          unfinished_access(pe, i, one.pe, one.remote, false);
+          return unfinished_access(pe, i, pe, one.local, true);
+        }
         own_access(pe, i, one.pe, one.remote, false);
         return own_access(pe, i, pe, one.local, true);
       case CallKind::access:
         if (valid(one.pe)) own_access(pe, i, one.pe, one.remote, one.writes != 0);
         return;
       case CallKind::atomic:
+        if (one.unfinished != 0) {
+          unfinished_access(pe, i, pe, one.local, true);
+          unfinished_[{pe, one.context}].push_back(i);
+        }
+        [[fallthrough]];
       case CallKind::signal:
         if (valid(one.pe) && one.writes != 0) release_words(pe, one);
         return;
-      case CallKind::fence:
-        for (std::size_t to = 0; to < n_; ++to)
-          for (const std::size_t component : {puts(pe, static_cast<int>(to)), signalled(pe, static_cast<int>(to))})
-            fenced_[component] = given_[component];
-        return;
+      case CallKind::fence: return fence(pe, one.context);
       case CallKind::local:
       case CallKind::quiet:
       case CallKind::wait:
@@ -207,50 +262,61 @@ class Analysis final {
       case CallKind::lock: return;
       case CallKind::unlock: return release(pe, locks_[{one.local.segment, one.local.offset}]);
       case CallKind::collective:
+        // Others may leave before this PE has done with its source and dest.
+        enter_meeting(pe, one);
         own_access(pe, i, pe, one.local, false);
-        own_access(pe, i, pe, one.remote, true);
-        [[fallthrough]];
+        return own_access(pe, i, pe, one.remote, true);
       case CallKind::meeting:
-      case CallKind::memory:
-        if (one.group != UINT32_MAX) release(pe, meetings_[meeting_of(pe, one)].clock);
-        return;
+      case CallKind::memory: return enter_meeting(pe, one);
     }
   }
 
   void begin_put(int pe, std::uint32_t i, const RaceEvent& one) {
     if (!valid(one.pe)) return;
-    own_access(pe, i, pe, one.local, false);
     const bool with_signal = logs_[static_cast<std::size_t>(pe)].names[one.name].find("signal") != std::string::npos;
-    const std::size_t component = with_signal ? signalled(pe, one.pe) : puts(pe, one.pe);
-    access(pe, i, one.pe, one.remote, true, false, component, ++given_[component]);
-    if (with_signal) fenced_[component] = given_[component];  // its own signal, and those after it, bring it along
+    const std::size_t component =
+        component_of(pe, one.context, one.pe, with_signal ? Sort::puts_with_signal : Sort::puts);
+    const std::uint32_t epoch = next_epoch(way(component));
+    if (one.unfinished != 0)  // who knows that the data are there, knows that they have been read
+      access(pe, i, pe, one.local, false, component, epoch, true);
+    else
+      own_access(pe, i, pe, one.local, false);
+    access(pe, i, one.pe, one.remote, true, component, epoch);
+    if (with_signal) {  // its own signal, and those after it, bring it along
+      way(component).fenced = way(component).given;
+      way(component).looked_at = true;
+    }
     release_words(pe, one);
   }
 
   void release_words(int pe, const RaceEvent& one) {
     bool any = false;
     Kept what;
-    each_word(one.pe, one.remote, [&](const Word& word, std::uint8_t) {
-      const auto found = synchronizes_.find(word);
-      if (found == synchronizes_.end()) return;
-      if (!std::exchange(any, true)) what = keep(visible_at(pe, one.pe));
-      join(found->second, what);
+    each_block(one.remote, [&](std::uint64_t begin, std::uint64_t end) {
+      each_waited(one.pe, one.remote.segment, begin, end, [&](std::uint64_t, Kept& known) {
+        if (!std::exchange(any, true)) what = visible_at(pe, one.context, one.pe);
+        join(known, what);
+      });
     });
-    if (any) ++clock(pe)[static_cast<std::size_t>(pe)];
+    if (any) step(pe);
+  }
+  void acquire_words(int pe, int target, const RaceRange& range) {
+    each_block(range, [&](std::uint64_t begin, std::uint64_t end) {
+      each_waited(target, range.segment, begin, end, [&](std::uint64_t, const Kept& known) { join(clock(pe), known); });
+    });
   }
 
   void end(int pe, std::uint32_t i) {
     const RaceEvent& one = event(pe, i);
-    const auto acquire = [&](int target, const RaceRange& range) {
-      each_word(target, range, [&](const Word& word, std::uint8_t) {
-        if (const auto found = synchronizes_.find(word); found != synchronizes_.end()) join(clock(pe), found->second);
-      });
-    };
+    if (one.completes != 0) {
+      for (const std::uint32_t atomic : std::exchange(unfinished_[{pe, one.context}], {}))
+        if (valid(event(pe, atomic).pe)) acquire_words(pe, event(pe, atomic).pe, event(pe, atomic).remote);
+    }
     switch (kind(one)) {
       case CallKind::wait:
-      case CallKind::test: return acquire(pe, one.local);
+      case CallKind::test: return acquire_words(pe, pe, one.local);
       case CallKind::atomic:
-        if (valid(one.pe) && one.starts_late == 0) acquire(one.pe, one.remote);
+        if (valid(one.pe) && one.starts_late == 0) acquire_words(pe, one.pe, one.remote);
         return;
       case CallKind::lock: return join(clock(pe), locks_[{one.local.segment, one.local.offset}]);
       case CallKind::collective:
@@ -260,35 +326,48 @@ class Analysis final {
     }
   }
 
-  /// The members, and how often they have met before.
-  using MeetingId = std::pair<std::vector<std::int32_t>, std::uint32_t>;
+  /// The group, and how often it has met before.
+  using MeetingId = std::pair<RaceGroup, std::uint32_t>;
   struct Meeting {
-    Kept clock;
-    std::size_t left = 0;  // members that have gone on
+    std::map<std::size_t, Kept> from;  // by member; 0: all, where each member gets something from all
+    std::size_t left = 0;              // members that have gone on
   };
   MeetingId meeting_of(int pe, const RaceEvent& one) const {
     return {logs_[static_cast<std::size_t>(pe)].groups[one.group], one.meeting};
   }
+  std::size_t member_of(int pe, const RaceEvent& one) const {
+    const std::vector<std::int32_t>& members = logs_[static_cast<std::size_t>(pe)].groups[one.group].members;
+    return static_cast<std::size_t>(std::find(members.begin(), members.end(), pe) - members.begin());
+  }
+  void enter_meeting(int pe, const RaceEvent& one) {
+    if (one.group == UINT32_MAX) return;
+    const std::size_t member = one.flow == RaceFlow::from_all ? 0 : member_of(pe, one);
+    if (one.flow == RaceFlow::from_root && static_cast<std::int64_t>(member) != one.root) return;
+    release(pe, meetings_[meeting_of(pe, one)].from[member]);
+  }
   void leave_meeting(int pe, const RaceEvent& one) {
     if (one.group == UINT32_MAX) return;
-    const auto found = meetings_.find(meeting_of(pe, one));
-    if (found == meetings_.end()) return;
-    join(clock(pe), found->second.clock);
-    const auto members =
-        std::count_if(found->first.first.begin(), found->first.first.end(), [](auto member) { return member >= 0; });
-    if (++found->second.left == static_cast<std::size_t>(members)) meetings_.erase(found);
+    const auto found = meetings_.try_emplace(meeting_of(pe, one)).first;
+    const std::size_t me = one.flow == RaceFlow::from_those_before ? member_of(pe, one) : SIZE_MAX;
+    for (const auto& [member, clock_there] : found->second.from)
+      if (member < me) join(clock(pe), clock_there);
+    if (++found->second.left == found->first.first.members.size()) meetings_.erase(found);
   }
 
   const std::vector<RaceLog>& logs_;
   const std::size_t n_;
   std::vector<Clock> clocks_;
-  Clock given_, fenced_;  // by component: how much is under way, and how much of it before the last fence
-  std::unordered_map<Word, Kept, WordHash> synchronizes_;
-  std::unordered_map<Word, std::vector<Access>, WordHash> memory_;
+  std::vector<UnderWay> ways_;  // by component, behind those of the PEs
+  std::map<std::tuple<int, std::uint32_t, int, Sort>, std::size_t> way_of_;
+  std::vector<std::vector<std::size_t>> own_ways_;  // by PE: components
+  std::map<std::pair<int, std::uint32_t>, std::vector<std::uint32_t>> unfinished_;  // atomics, by PE and context
+  std::map<Word, Kept> synchronizes_;
+  RaceMemory memory_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> locks_;
   std::map<MeetingId, Meeting> meetings_;
-  using Place = std::pair<std::uint64_t, std::string>;  // in the program, and the call there
-  std::set<std::pair<Place, Place>> told_;
+  std::map<std::pair<std::uint64_t, std::string>, std::uint32_t> places_;
+  std::map<std::tuple<int, std::uint32_t, std::uint32_t>, std::uint32_t> place_of_site_;  // by PE, site and name
+  std::set<std::pair<std::uint32_t, std::uint32_t>> told_;
   std::vector<Race> races_;
 };
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for accesses to the same symmetric memory by different PEs, one of them a write, that nothing orders.
+// Looks for accesses to the same symmetric memory, one of them a write, that nothing orders: by different PEs, or by one
+// whose call without blocking is not complete.
 //
 // All PEs' notes are gone through in the order of time, with a vector clock for each PE. What orders:
-//   - calls of one PE, but a put or an atomic without result only once a quiet, or a fence and then something to the
-//   same PE, follows
-//   - a meeting or collective of a team: what all members did before, before what all do after
+//   - calls of one PE, but a put or an atomic without result only once a quiet of its context, or a fence of it and then
+//   something on it to the same PE, follows; barriers, allocations and clear_lock see to the default context
+//   - put_nbi's look at its source, get_nbi's at either side, and what an atomic without blocking brings: once a quiet of
+//   the context follows; this PE's own accesses, too, may race with these
+//   - a meeting or collective of a team: what those members did before from whom a member gets something (the root of a
+//   broadcast, those before it in a scan, else all), before what it does after; what a collective itself does with a
+//   member's source and dest, only before what that member does after
 //   - a signal, an atomic, or a put to a word that is waited for: before the end of a wait, test or fetching atomic on
 //   that word
 //   - locks: what was done before clear_lock, before what is done after set_lock
@@ -28,12 +33,12 @@ struct Race {
   RaceAccess first, second;
   int target;  ///< whose memory
   std::uint32_t segment;
-  std::uint64_t offset;  ///< of the first 8 bytes that both touch
+  std::uint64_t offset;  ///< of the first byte that both touch
 };
 
 inline constexpr int kMostRacePes = 32;
-/// Of one access, the first ones, are looked at.
-inline constexpr std::uint32_t kMostRaceBytes = 2u << 20;
+/// Of one strided access, the first ones, are looked at.
+inline constexpr std::uint32_t kMostRaceBlocks = 1u << 18;
 
 /// One race for each pair of places in the program, in the order of time. @param logs  by PE, at most kMostRacePes
 std::vector<Race> find_races(const std::vector<RaceLog>& logs);

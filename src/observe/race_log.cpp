@@ -15,7 +15,6 @@ namespace shoal {
 namespace {
 
 constexpr int kDeepest = 8;
-constexpr std::int32_t kPair = -1;  // before two PEs that meet by themselves: not the meetings of a team of these two
 thread_local constinit std::uint64_t began[kDeepest] = {};  // of the calls that this thread is in
 struct Depth {
   int calls = 0, collectives = 0;  // these among them
@@ -44,15 +43,23 @@ bool names(const char* call, const char* part) noexcept { return std::strstr(cal
 /// Whether the effect may come later than the call returns.
 bool may_be_late(const Call& call) noexcept {
   if (call.kind == CallKind::put) return true;
-  return call.kind == CallKind::atomic && call.writes && names(call.name, "_atomic_") && !names(call.name, "fetch") &&
-         !names(call.name, "swap");
+  if (call.kind != CallKind::atomic) return false;
+  return names(call.name, "_nbi") ||
+         (call.writes && names(call.name, "_atomic_") && !names(call.name, "fetch") && !names(call.name, "swap"));
 }
 
-/// Whether everything that this PE has put before is complete after it.
+/// Whether everything that this PE has put before on the call's context is complete after it.
 bool is_quiet(const Call& call) noexcept {
   return call.kind == CallKind::quiet || call.kind == CallKind::unlock || call.kind == CallKind::memory ||
          names(call.name, "barrier") || names(call.name, "aclshmemx_team_") || names(call.name, "sem_post") ||
          names(call.name, "sync_pe");
+}
+
+/// Whether the members of a collective wait for each other at all: not where there is nothing to do.
+bool has_effect(const Call& call) noexcept {
+  const Collective& what = *call.collective;
+  if (call.kind == CallKind::memory) return what.dest != nullptr || what.count != 0 || names(call.name, "destroy");
+  return what.count != 0 || *what.unit == '\0' || !what.counts_agree || call.kind == CallKind::meeting;
 }
 
 /// A wait for a word of another PE is noted by the atomics that it is made of, a batch by its blocks.
@@ -116,7 +123,11 @@ std::string RaceLog::pack() const {
   out.list(sites);
   out.list(places);
   out.add(static_cast<std::uint64_t>(groups.size()));
-  for (const auto& group : groups) out.list(group);
+  for (const RaceGroup& group : groups) {
+    out.add(group.kind);
+    out.add(group.where);
+    out.list(group.members);
+  }
   out.add(dropped);
   out.add(complete_until_ns);
   return std::move(out.text_);
@@ -132,11 +143,17 @@ RaceLog RaceLog::unpack(const std::string& bytes) {
   }
   log.sites = in.list<std::uint64_t>();
   log.places = in.list<std::uint64_t>();
-  for (auto left = in.take<std::uint64_t>(); left > 0; --left) log.groups.push_back(in.list<std::int32_t>());
+  for (auto left = in.take<std::uint64_t>(); left > 0; --left) {
+    RaceGroup& group = log.groups.emplace_back();
+    group.kind = in.take<std::uint64_t>();
+    group.where = in.take<std::uint64_t>();
+    group.members = in.list<std::int32_t>();
+  }
   log.dropped = in.take<std::uint64_t>();
   log.complete_until_ns = in.take<std::uint64_t>();
   const auto bad = [&](const RaceEvent& event) {
     return event.name >= log.names.size() || event.site >= log.sites.size() ||
+           event.flow > RaceFlow::from_those_before ||
            (event.group != UINT32_MAX && event.group >= log.groups.size());
   };
   if (log.places.size() != log.sites.size() || std::any_of(log.events.begin(), log.events.end(), bad))
@@ -156,9 +173,17 @@ RaceRange RaceRecorder::range_of(const void* address, std::size_t bytes, std::si
   const auto where = reinterpret_cast<std::uintptr_t>(address);
   const Segment* segment = address == nullptr || bytes == 0 ? nullptr : domain_.segments->find(where, 1);
   if (segment == nullptr) return {};
-  const auto most = std::min<std::size_t>(bytes, UINT32_MAX);
-  return {segment->key, static_cast<std::uint32_t>(most), where - segment->base, static_cast<std::uint32_t>(block),
-          static_cast<std::int32_t>(stride)};
+  return {segment->key, static_cast<std::int32_t>(stride), where - segment->base, bytes, block};
+}
+
+RaceGroup RaceRecorder::group_of(const Group& group) const {
+  RaceGroup found{RaceGroup::kTeam, static_cast<std::uint64_t>(group.slot()), {}};
+  if (group.psync() != nullptr) {
+    const RaceRange psync = range_of(group.psync(), sizeof(long), 0, 0);
+    found = {RaceGroup::kActiveSet + psync.segment, psync.offset, {}};
+  }
+  for (int member = 0; member < group.size(); ++member) found.members.push_back(group.world_pe(member));
+  return found;
 }
 
 void RaceRecorder::begin(const Call& call) noexcept {
@@ -192,8 +217,7 @@ void RaceRecorder::take_accesses() {
     event.kind = static_cast<std::uint8_t>(CallKind::access);
     event.writes = range.writes;
     event.pe = range.pe;
-    event.remote = {range.segment, static_cast<std::uint32_t>(std::min<std::uint64_t>(range.bytes, UINT32_MAX)),
-                    range.offset, 0, 0};
+    event.remote = {range.segment, 0, range.offset, range.bytes, 0};
     event.group = UINT32_MAX;
     add(event, range.writes ? "a store" : "a load", range.site);
   }
@@ -237,23 +261,29 @@ void RaceRecorder::end(const Call& call) noexcept {
   event.writes = call.writes;
   event.completes = is_quiet(call);
   event.starts_late = may_be_late(call);
+  event.unfinished = names(call.name, "_nbi");
   event.pe = call.pe;
   event.remote = range_of(call.remote, call.bytes, call.block, call.remote_stride);
   event.local = range_of(call.local, call.bytes, call.block, call.local_stride);
+  event.context = context_numbers_.emplace(call.context, context_numbers_.size()).first->second;
   event.group = UINT32_MAX;
-  const auto meets = [&](const std::vector<std::int32_t>& members) {
-    event.group = number_of(group_numbers_, log_.groups, members);
+  const auto meets = [&](const RaceGroup& group) {
+    event.group = number_of(group_numbers_, log_.groups, group);
     met_.resize(log_.groups.size());
     event.meeting = met_[event.group]++;
   };
   if (call.kind == CallKind::meeting && call.collective == nullptr)
-    meets({kPair, std::min(call.pe, domain_.me), std::max(call.pe, domain_.me)});
+    meets({RaceGroup::kPair, 0, {std::min(call.pe, domain_.me), std::max(call.pe, domain_.me)}});
   if (call.collective != nullptr) {
     const Collective& what = *call.collective;
-    std::vector<std::int32_t> members;
-    for (int member = 0; member < what.group->size(); ++member) members.push_back(what.group->world_pe(member));
-    meets(members);
     event.pe = domain_.me;
+    event.root = what.root;
+    if (what.root >= 0) event.flow = RaceFlow::from_root;
+    if (what.upwards) event.flow = RaceFlow::from_those_before;
+    if (!has_effect(call))
+      event.completes = 0;
+    else
+      meets(group_of(*what.group));
     if (call.kind == CallKind::collective) {  // as far as this PE is concerned, it reads its source and writes its dest
       event.local = range_of(what.source, what.gaps ? 0 : what.source_bytes, 0, 0);
       event.remote = range_of(what.dest, what.gaps ? 0 : what.dest_bytes, 0, 0);

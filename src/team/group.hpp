@@ -88,6 +88,8 @@ class Group {
   virtual const Context& world() const noexcept = 0;
   /// The array on which an active set meets; null for a team.
   virtual const long* psync() const noexcept { return nullptr; }
+  /// What tells a team from others of the same members, the same on all of them; -1 for an active set.
+  virtual int slot() const noexcept { return -1; }
   /// "team of 4 PEs", for messages.
   virtual const char* kind() const noexcept = 0;
 

@@ -92,7 +92,7 @@ class Team final : public Group {
   const char* kind() const noexcept override { return name_.c_str(); }
 
   /// Of its sync words: the same on all members.
-  int slot() const noexcept { return slot_; }
+  int slot() const noexcept override { return slot_; }
   int num_contexts() const noexcept { return num_contexts_; }
   /// A member's number here, or -1.
   int rank_of(int world_pe) const noexcept { return rank_of_[static_cast<std::size_t>(world_pe)]; }

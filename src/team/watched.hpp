@@ -17,6 +17,7 @@ class WatchedCollective final {
       what_.psync = group.psync();
       Call told{call, kind, -1, nullptr, nullptr, what.source_bytes};
       told.collective = &what_;
+      told.context = &group.world();
       observed_.emplace(observer, [&] { return told; });
     }
   }

@@ -43,13 +43,13 @@ std::vector<std::string> race_log_seeds() {
   RaceLog log;
   log.names = {"shmem_putmem", "shmem_barrier_all"};
   log.sites = log.places = {0x1234};
-  log.groups = {{0, 1}};
+  log.groups = {{RaceGroup::kTeam, 0, {0, 1}}};
   RaceEvent put{};
   put.begin_ns = 10;
   put.end_ns = 20;
   put.writes = 1;
   put.pe = 1;
-  put.remote = {0, 64, 128};
+  put.remote = {0, 0, 128, 64, 0};
   RaceEvent meeting{};
   meeting.begin_ns = 30;
   meeting.end_ns = 40;

@@ -79,6 +79,55 @@ static void get(void) {
   }
 }
 
+/// So is what atomics without blocking bring.
+static void fetch(void) {
+  long back[N];
+  const int other = (me + 1) % npes;
+  for (long round = 1; round <= rounds; ++round) {
+    const long wanted = round * 100 + other;
+    fill(source, round * 100 + me);
+    shmem_barrier_all();
+    fill(back, -1);
+    for (int i = 0; i < N; ++i) {
+      if (i % 3 == 0) shmem_long_atomic_fetch_nbi(&back[i], &source[i], other);
+      if (i % 3 == 1) shmem_long_atomic_fetch_add_nbi(&back[i], &source[i], 0, other);
+      if (i % 3 == 2) shmem_long_atomic_compare_swap_nbi(&back[i], &source[i], wanted, wanted, other);
+    }
+    if (right) shmem_quiet();
+    all_are(back, wanted);
+    shmem_barrier_all();
+  }
+}
+
+/// A barrier completes what was put on the default context.
+static void context(void) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(0, &ctx);
+  for (long round = 1; round <= rounds; ++round) {
+    fill(source, round * 100 + me);
+    shmem_ctx_long_put(ctx, data, source, N, (me + 1) % npes);
+    if (right) shmem_ctx_quiet(ctx);
+    shmem_barrier_all();
+    all_are(data, round * 100 + (me + npes - 1) % npes);
+    shmem_barrier_all();
+  }
+  shmem_ctx_destroy(ctx);
+}
+
+/// A collective completes no puts, but its own. With two PEs on a node: the first puts to the second.
+static void reduce(void) {
+  enum { kMany = 1 << 14 };
+  static long many[2][kMany];
+  for (long round = 1; round <= rounds; ++round) {
+    fill(source, round);
+    if (me % 2 == 0) shmem_long_put(data, source, N, me + 1);
+    if (right) shmem_quiet();
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, many[0], many[1], kMany);
+    if (me % 2 == 1) all_are(data, round);
+    shmem_barrier_all();
+  }
+}
+
 /// Two puts to the same words may arrive in either order, unless a fence stands between.
 static void twice(void) {
   for (long round = 1; round <= rounds; ++round) {
@@ -109,7 +158,7 @@ static void own(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"fence", fence}, {"sync", sync}, {"reuse", reuse}, {"get", get}, {"twice", twice}, {"own", own}};
+} cases[] = {{"fetch", fetch}, {"context", context}, {"reduce", reduce}, {"fence", fence}, {"sync", sync}, {"reuse", reuse}, {"get", get}, {"twice", twice}, {"own", own}};
 
 int main(int argc, char **argv) {
   if (argc != 3) return 99;

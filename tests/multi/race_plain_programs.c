@@ -43,6 +43,20 @@ static void peer_store(void) {
   if (me == 1) sink = data[1];      // race
   shmem_barrier_all();
 }
+static void store_nbi(void) {
+  if (me == 0) {
+    shmem_long_put_nbi(data, source, 8, 1);  // race
+    source[2] = 7;                           // race
+  }
+  shmem_barrier_all();
+}
+static void load_nbi(void) {
+  if (me == 0) {
+    shmem_long_get_nbi(got, data, 8, 1);  // race
+    sink = got[7];                        // race
+  }
+  shmem_barrier_all();
+}
 static void set_get(void) {
   if (me == 1) memset(text, 1, sizeof text);        // race
   if (me == 2) shmem_getmem(got, text + 32, 8, 1);  // race
@@ -98,6 +112,18 @@ static void many(void) {
     shmem_barrier_all();
   }
 }
+static void not_blocking(void) {
+  for (int i = 0; i < 8; i++) source[i] = i;
+  shmem_long_put_nbi(data, source, 4, (me + 1) % npes);
+  shmem_long_get_nbi(got, &data[4], 4, (me + 1) % npes);
+  sink = source[3];
+  shmem_quiet();
+  source[0] = got[2];
+  shmem_long_put_signal_nbi(data, source, 4, &signal_word, 1, SHMEM_SIGNAL_SET, (me + 1) % npes);
+  shmem_barrier_all();
+  source[1] = data[1];
+  shmem_barrier_all();
+}
 static void reduced(void) {
   for (int i = 0; i < 8; i++) source[i] = me;
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, data, source, 8);
@@ -109,7 +135,7 @@ static void reduced(void) {
 static const struct {
   const char* name;
   void (*run)(void);
-} cases[] = {{"store_put", store_put}, {"load_put", load_put}, {"get_store", get_store}, {"peer_store", peer_store},
+} cases[] = {{"store_nbi", store_nbi}, {"load_nbi", load_nbi}, {"not_blocking", not_blocking}, {"store_put", store_put}, {"load_put", load_put}, {"get_store", get_store}, {"peer_store", peer_store},
              {"set_get", set_get},     {"barrier", barrier},   {"signalled", signalled}, {"apart", apart},
              {"locked", locked},       {"many", many},         {"reduced", reduced}};
 

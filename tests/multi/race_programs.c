@@ -2,6 +2,7 @@
 // Programs whose accesses nothing orders, and programs that order them: `race_programs CASE` on 3 PEs, for race_test.py. What races
 // stands on lines that end with "// race".
 #include <aclshmemx.h>
+#include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
 #include <stdio.h>
@@ -37,10 +38,146 @@ static void no_fence(void) {
   }
   shmem_barrier_all();
 }
+/// In the last bytes of much, of which other parts have been written, too, and read.
+static void far_behind(void) {
+  enum { kMany = 3 << 17 };
+  long *block = shmem_calloc(kMany, sizeof *block);
+  if (me == 2) shmem_long_p(&block[7], 1, 1);
+  if (me == 2) shmem_long_iget(got, &block[100], 1, 3, 8, 1);
+  shmem_barrier_all();
+  if (me == 0) shmem_long_put(block, block, kMany, 1); // race
+  if (me == 2) shmem_long_p(&block[kMany - 1], 1, 1); // race
+  shmem_barrier_all();
+}
 static void sync_only(void) {
   if (me == 0) shmem_long_put(data, source, 8, 1); // race
   shmem_sync_all();
   if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+}
+/// What barriers and clear_lock complete is the default context's.
+static void barrier_of_another(void) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx);
+  if (me == 0) shmem_ctx_long_put(ctx, data, source, 8, 1); // race
+  shmem_barrier_all();
+  if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+  shmem_ctx_destroy(ctx);
+}
+static void fence_of_another(void) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(0, &ctx);
+  if (me == 0) {
+    shmem_ctx_long_put(ctx, data, source, 8, 1); // race
+    shmem_fence();
+    shmem_long_p(&flag, 1, 1);
+  }
+  if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, data, 8, 1); // race
+  }
+  shmem_ctx_destroy(ctx);
+  shmem_barrier_all();
+}
+/// A fence of its context, but the flag goes on another.
+static void flag_of_another(void) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(0, &ctx);
+  if (me == 0) {
+    shmem_ctx_long_put(ctx, data, source, 8, 1); // race
+    shmem_ctx_fence(ctx);
+    shmem_long_p(&flag, 1, 1);
+  }
+  if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, data, 8, 1); // race
+  }
+  shmem_ctx_destroy(ctx);
+  shmem_barrier_all();
+}
+static void quiet_of_another(void) {
+  shmem_ctx_t one, other;
+  shmem_ctx_create(SHMEM_CTX_SERIALIZED, &one);
+  shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &other);
+  if (me == 0) shmem_ctx_long_put(one, data, source, 8, 1); // race
+  shmem_ctx_quiet(other);
+  shmem_quiet();
+  shmem_sync_all();
+  if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+  shmem_ctx_destroy(one);
+  shmem_ctx_destroy(other);
+}
+/// A broadcast orders what the root did before, and nothing else.
+static void broadcast_leaf(void) {
+  if (me == 1) shmem_long_p(&data[0], 1, 0); // race
+  shmem_quiet();
+  shmem_long_broadcast(SHMEM_TEAM_WORLD, got, source, 2, 0);
+  if (me == 2) shmem_long_get(&got[4], data, 2, 0); // race
+  shmem_barrier_all();
+}
+static void scan_from_behind(void) {
+  if (me == 2) shmem_long_p(&data[0], 1, 1); // race
+  shmem_quiet();
+  shmem_long_sum_inscan(SHMEM_TEAM_WORLD, got, source, 2);
+  if (me == 0) shmem_long_get(&got[4], data, 2, 1); // race
+  shmem_barrier_all();
+}
+/// All enter before any leaves, but what they have put may still be under way.
+static void reduce_only(void) {
+  if (me == 0) shmem_long_put(data, source, 8, 1); // race
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, got, source, 2);
+  if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+}
+/// Who leaves a collective knows of its own dest only, and of its own source.
+static void dest_of_another(void) {
+  shmem_long_fcollect(SHMEM_TEAM_WORLD, data, source, 2); // race
+  if (me == 2) shmem_long_get(got, data, 2, 1); // race
+  shmem_barrier_all();
+}
+static void source_of_another(void) {
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, data, source, 8); // race
+  if (me == 2) shmem_long_p(&source[3], 2, 1); // race
+  shmem_barrier_all();
+}
+static void no_elements(void) {
+  if (me == 0) shmem_long_put(data, source, 8, 1); // race
+  shmem_quiet();
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, got, source, 0);
+  shmem_free(NULL);
+  shmem_malloc(0);
+  if (me == 2) shmem_long_get(got, data, 8, 1); // race
+  shmem_barrier_all();
+}
+/// What a call without blocking reads and writes is its own until quiet.
+static void source_nbi(void) {
+  if (me == 0) {
+    shmem_long_put_nbi(data, source, 8, 1); // race
+    shmem_long_get(source, got, 8, 2); // race
+  }
+  shmem_barrier_all();
+}
+static void dest_nbi(void) {
+  if (me == 0) {
+    shmem_long_get_nbi(got, source, 8, 2); // race
+    shmem_fence();
+    shmem_long_put(data, got, 8, 1); // race
+  }
+  shmem_barrier_all();
+}
+static void read_nbi(void) {
+  if (me == 0) shmem_long_get_nbi(got, data, 8, 2); // race
+  shmem_sync_all();
+  if (me == 1) shmem_long_put(data, source, 8, 2); // race
+  shmem_barrier_all();
+}
+static void result_nbi(void) {
+  if (me == 0) {
+    shmem_long_atomic_fetch_add_nbi(&got[0], &flag, 1, 2); // race
+    shmem_long_put(data, got, 2, 1); // race
+  }
   shmem_barrier_all();
 }
 static void other_team(void) {
@@ -129,6 +266,177 @@ static void context_destroyed(void) {
   if (me == 2) shmem_long_get(got, data, 8, 1);
   shmem_barrier_all();
 }
+static void contexts(void) {
+  shmem_ctx_t ctx;
+  shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx);
+  if (me == 0) {
+    shmem_ctx_long_put(ctx, data, source, 4, 1);
+    shmem_ctx_fence(ctx);
+    shmem_ctx_long_atomic_set(ctx, &flag, 1, 1);
+    shmem_ctx_long_put_signal(ctx, &data[4], source, 4, &signal_word, 1, SHMEM_SIGNAL_ADD, 1);
+  }
+  if (me == 1) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, data, 4, 1);
+    shmem_signal_wait_until(&signal_word, SHMEM_CMP_EQ, 1);
+    shmem_long_get(got, &data[4], 4, 1);
+  }
+  shmem_barrier_all();
+  if (me == 2) shmem_ctx_long_put(ctx, data, source, 8, 1);
+  shmem_ctx_quiet(ctx);
+  shmem_barrier_all();
+  shmem_long_get(got, data, 8, 1);
+  shmem_barrier_all();
+  shmem_ctx_destroy(ctx);
+}
+/// The contexts of a team are completed with it.
+static void team_destroyed(void) {
+  shmem_team_t team;
+  shmem_team_config_t config = {.num_contexts = 1};
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), &config, SHMEM_TEAM_NUM_CONTEXTS, &team);
+  shmem_ctx_t ctx;
+  shmem_team_create_ctx(team, 0, &ctx);
+  if (me == 0) shmem_ctx_long_put(ctx, data, source, 8, 1);
+  shmem_team_destroy(team);
+  shmem_sync_all();
+  if (me == 2) shmem_long_get(got, data, 8, 1);
+  shmem_barrier_all();
+}
+/// What collectives do order.
+static void flows(void) {
+  long *const there = &data[4];
+  for (int round = 0; round < 3; ++round) {
+    if (me == 1) shmem_long_put(data, source, 2, 2);
+    if (me == 1) shmem_quiet();
+    shmem_long_broadcast(SHMEM_TEAM_WORLD, got, source, 2, 1);
+    if (me == 0) shmem_long_get(&got[2], data, 2, 2);
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, &got[4], source, 1);
+    if (me == 0) shmem_long_put(there, source, 2, 1);
+    shmem_quiet();
+    shmem_long_sum_exscan(SHMEM_TEAM_WORLD, got, source, 2);
+    if (me == 2) shmem_long_get(&got[2], there, 2, 1);
+    shmem_long_alltoall(SHMEM_TEAM_WORLD, &got[4], source, 1);
+    shmem_long_collect(SHMEM_TEAM_WORLD, got, source, me == 0 ? 0 : 1);
+    shmem_long_max_reduce(SHMEM_TEAM_WORLD, got, source, 1);
+  }
+  shmem_barrier_all();
+}
+/// Active sets, of which two share pSync arrays by turns.
+static void active_sets(void) {
+  static long sync[2][SHMEM_BCAST_SYNC_SIZE], barriers[SHMEM_BARRIER_SYNC_SIZE];
+  for (int round = 0; round < 4; ++round) {
+    if (me == 0) shmem_long_put(data, source, 4, 1);
+    if (me == 0) shmem_quiet();
+    shmem_broadcast64(&got[4], source, 2, 0, 0, 0, 3, sync[round % 2]);
+    if (me == 2) shmem_long_get(got, data, 4, 1);
+    shmem_barrier(0, 0, 3, barriers);
+    if (me != 1) shmem_long_put(&data[4], source, 4, me == 0 ? 2 : 0);
+    if (me != 1) shmem_barrier(0, 1, 2, barriers);
+    if (me != 1) shmem_long_get(got, &data[4], 4, me);
+    shmem_barrier_all();
+  }
+}
+static void not_blocking(void) {
+  if (me == 0) {
+    shmem_long_put_nbi(data, source, 8, 1);
+    shmem_long_put_nbi(data, source, 8, 2);
+    shmem_long_get_nbi(got, data, 8, 0);
+    shmem_quiet();
+    shmem_long_get(source, got, 8, 2);
+    shmem_long_put(data, got, 8, 1);
+  }
+  shmem_barrier_all();
+  shmem_long_atomic_fetch_add_nbi(&got[me], &flag, 1, 0);
+  shmem_long_get_nbi(&got[4], data, 2, (me + 1) % 3);
+  shmem_barrier_all();
+  shmem_long_put(&data[me], &got[me], 1, 1);
+  shmem_barrier_all();
+}
+/// Whoever knows that a put with signal has arrived knows that its source has been read.
+static void answered(void) {
+  static uint64_t there, back;
+  for (uint64_t round = 1; round < 4; ++round) {
+    if (me == 0) {
+      shmem_long_put_signal_nbi(data, source, 8, &there, round, SHMEM_SIGNAL_SET, 1);
+      shmem_signal_wait_until(&back, SHMEM_CMP_EQ, round);
+      shmem_long_get(source, got, 8, 2);
+    }
+    if (me == 1) {
+      shmem_signal_wait_until(&there, SHMEM_CMP_EQ, round);
+      shmem_long_get(got, data, 8, 1);
+      shmem_signal_set(&back, round, 0);
+    }
+  }
+  shmem_barrier_all();
+}
+/// A flag that is asked for without blocking.
+static void polled_nbi(void) {
+  if (me == 0) {
+    shmem_long_put(data, source, 8, 1);
+    shmem_fence();
+    shmem_long_atomic_set(&flag, 1, 1);
+  }
+  if (me == 2) {
+    long seen = 0;
+    while (seen != 1) {
+      shmem_long_atomic_fetch_nbi(&seen, &flag, 1);
+      shmem_quiet();
+    }
+    shmem_long_get(got, data, 8, 1);
+  }
+  shmem_barrier_all();
+}
+/// Two halves by turns, with a count of what is there and of what is free again.
+static void double_buffer(void) {
+  static uint64_t filled[2], taken[2];
+  for (uint64_t round = 0; round < 8; ++round) {
+    const uint64_t turn = round / 2 + 1;
+    long *const half = &data[4 * (round % 2)], *const from = &source[4 * (round % 2)];
+    if (me == 0) {
+      shmem_signal_wait_until(&taken[round % 2], SHMEM_CMP_GE, turn - 1);
+      shmem_long_get(from, got, 4, 0);
+      shmem_long_put_signal_nbi(half, from, 4, &filled[round % 2], 1, SHMEM_SIGNAL_ADD, 1);
+    }
+    if (me == 1) {
+      shmem_signal_wait_until(&filled[round % 2], SHMEM_CMP_GE, turn);
+      shmem_long_put(half, half, 4, 2);
+      shmem_signal_add(&taken[round % 2], 1, 0);
+    }
+  }
+  shmem_barrier_all();
+}
+/// The words of an array, as they come.
+static void some_of_many(void) {
+  static int flags[3];
+  size_t found[3];
+  for (int pe = 0; pe < 3; ++pe) shmem_long_put(&data[2 * me], source, 2, pe);
+  shmem_fence();
+  for (int pe = 0; pe < 3; ++pe) shmem_int_p(&flags[me], 1, pe);
+  int done[3] = {0, 0, 0};
+  for (size_t left = 3; left > 0;) {
+    const size_t n = shmem_int_wait_until_some(flags, 3, found, done, SHMEM_CMP_EQ, 1);
+    for (size_t i = 0; i < n; ++i) done[found[i]] = 1;
+    left -= n;
+  }
+  shmem_long_get(got, data, 6, me);
+  shmem_barrier_all();
+}
+/// A ring of fcollects, each of which lets its dest be written again only behind the next meeting.
+static void pipeline(void) {
+  for (int round = 0; round < 4; ++round) {
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, round % 2 == 0 ? data : got, source, 2);
+    shmem_long_put_nbi(&source[4 + 2 * (round % 2)], round % 2 == 0 ? data : got, 2, (me + 1) % 3);
+    shmem_barrier_all();
+    shmem_long_get(source, &source[4 + 2 * (round % 2)], 2, me);
+  }
+  shmem_barrier_all();
+}
+static void tried(void) {
+  while (shmem_test_lock(&lock) != 0) continue;
+  shmem_long_p(&data[0], shmem_long_g(&data[0], 1) + 1, 1);
+  shmem_clear_lock(&lock);
+  shmem_barrier_all();
+}
 static void allocated(void) {
   if (me == 0) shmem_long_put(data, source, 8, 1);
   shmem_malloc(64);
@@ -194,10 +502,43 @@ static void synced_the_other_way(void) {
   shmem_barrier_all();
 }
 
+/// Two teams of the same members, each with a thread of its own: which of them has met first is not the same on both.
+static void *use_team(void *team) {
+  enum { kRounds = 200 };
+  long *const mine = &data[team == NULL ? 0 : 4], *const from = &source[team == NULL ? 0 : 4];
+  const shmem_team_t pair = team == NULL ? SHMEM_TEAM_WORLD : *(shmem_team_t *)team;
+  for (int round = 0; round < kRounds; ++round) {
+    if (me == 0) shmem_long_put(mine, from, 4, 1);
+    if (me == 0) shmem_quiet();
+    shmem_team_sync(pair);
+    if (me == 1) shmem_long_get(&got[mine - data], mine, 4, 1);
+    shmem_team_sync(pair);
+  }
+  return NULL;
+}
+static void teams_of_the_same(void) {
+  shmem_team_t again;
+  shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &again);
+  pthread_t other;
+  if (pthread_create(&other, NULL, use_team, &again) != 0) exit(96);
+  use_team(NULL);
+  pthread_join(other, NULL);
+  shmem_barrier_all();
+}
+
 /* ---- others ---- */
+/// Many puts of much: minutes, if each word of them were looked at.
 static void large(void) {
-  char *block = shmem_malloc(3 << 20);
-  if (me == 0) shmem_putmem(block, block, 3 << 20, 1);
+  enum { kBytes = 2 << 20 };
+  char *block = shmem_malloc(kBytes);
+  for (int i = 0; i < 2000; ++i)
+    if (me == 0) shmem_putmem(block, block, kBytes, 1);
+  shmem_barrier_all();
+}
+static void strided(void) {
+  enum { kMany = (1 << 18) + 1 };
+  long *block = shmem_malloc(2 * kMany * sizeof *block);
+  if (me == 0) shmem_long_iput(block, block, 2, 2, kMany, 1);
   shmem_barrier_all();
 }
 static void early(void) {
@@ -208,17 +549,18 @@ static void early(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"sync_only", sync_only}, {"other_team", other_team},
+} cases[] = {{"source_nbi", source_nbi}, {"dest_nbi", dest_nbi}, {"read_nbi", read_nbi}, {"result_nbi", result_nbi}, {"not_blocking", not_blocking}, {"answered", answered}, {"polled_nbi", polled_nbi}, {"double_buffer", double_buffer}, {"some_of_many", some_of_many}, {"pipeline", pipeline}, {"tried", tried}, {"broadcast_leaf", broadcast_leaf}, {"scan_from_behind", scan_from_behind}, {"reduce_only", reduce_only}, {"dest_of_another", dest_of_another}, {"source_of_another", source_of_another}, {"no_elements", no_elements}, {"flows", flows}, {"active_sets", active_sets}, {"barrier_of_another", barrier_of_another}, {"fence_of_another", fence_of_another}, {"flag_of_another", flag_of_another}, {"quiet_of_another", quiet_of_another}, {"contexts", contexts}, {"team_destroyed", team_destroyed}, {"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
              {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"collectives", collectives}, {"semaphore", semaphore}, {"endless", endless}, {"heaps", heaps},
-             {"synced_the_other_way", synced_the_other_way}, {"large", large}, {"early", early}};
+             {"synced_the_other_way", synced_the_other_way}, {"teams_of_the_same", teams_of_the_same}, {"large", large}, {"strided", strided}, {"early", early}};
 
 static void last_words(void) { puts("exit handler ran"); }
 
 /// race_programs CASE [STATUS]
 int main(int argc, char **argv) {
   atexit(last_words);
-  shmem_init();
+  int provided;
+  shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
   me = shmem_my_pe();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
     if (argc > 1 && strcmp(argv[1], cases[i].name) == 0) {
