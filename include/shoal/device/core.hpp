@@ -303,7 +303,7 @@ class Core {
     return prim::share(h_, old);
   }
 
-  /// Updates a sync word of `pe`, given by its offset; gives back the value before.
+  /// Updates a sync word of `pe`, given by its offset; gives back the value before an add.
   SHOAL_DEVICE_FN std::uint64_t raise(const char* call, Update what, std::size_t offset, std::uint64_t value, int pe) const noexcept;
   /// Waits until this PE's own sync word has reached `value`.
   SHOAL_DEVICE_FN void await(const char* call, std::size_t offset, std::uint64_t value, const TeamView* team) const noexcept;
@@ -381,7 +381,10 @@ SHOAL_DEVICE_FN std::uint64_t Core::raise(const char* call, Update what, std::si
       prim::ring(h_, pe);
     } else {
       auto* symmetric = reinterpret_cast<std::uint64_t*>(prim::sync_words(h_, my_pe()) + offset);
-      old = prim::update_far(h_, what, symmetric, value, std::uint64_t{0}, pe, call);
+      if (what == Update::swap)
+        prim::raise_far(h_, symmetric, value, pe);  // nobody asks what was there before
+      else
+        old = prim::update_far(h_, what, symmetric, value, std::uint64_t{0}, pe, call);
     }
   }
   return prim::share(h_, old);

@@ -114,6 +114,11 @@ std::uint64_t CpuRuntime::update(CoreState&, Update what, void* word, int width,
   return apply(world, what, static_cast<std::uint64_t*>(word), operand, compare, pe, call);
 }
 
+void CpuRuntime::raise(std::uint64_t* word, std::uint64_t value, int pe) noexcept {
+  const auto offset = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(word) - setup_.sync->base);
+  setup_.world->domain().transport->raise({pe, setup_.sync->key, offset}, value);
+}
+
 int CpuRuntime::deserter(const CoreState& core, const Site& site) const noexcept {
   const std::size_t offset = static_cast<std::size_t>(static_cast<const char*>(site.word) - core.sync[core.me]);
   const std::size_t epoch_at = offset / SyncLayout::kCoreBytes * SyncLayout::kCoreBytes + SyncLayout::kEpoch;

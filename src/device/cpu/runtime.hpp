@@ -39,6 +39,7 @@ class CpuRuntime final : public device::Runtime {
   void move(device::CoreState& core, const device::Transfer& transfer) noexcept override;
   std::uint64_t update(device::CoreState& core, device::Update what, void* word, int width, std::uint64_t operand,
                        std::uint64_t compare, int pe, const char* call) noexcept override;
+  void raise(std::uint64_t* word, std::uint64_t value, int pe) noexcept override;
   void wait(device::CoreState& core, const device::Site& site, bool (*done)(void*), void* argument) noexcept override;
   void ring(int pe) noexcept override;
   [[noreturn]] void fail(const device::CoreState& core, const char* call, const char* argument, device::Fault fault,

@@ -242,6 +242,7 @@ T update_far(Handle core, Update what, T* word, T operand, T compare, int pe, co
   std::memcpy(&old, &before, sizeof old);
   return old;
 }
+inline void raise_far(Handle core, std::uint64_t* word, std::uint64_t value, int pe) noexcept { core->runtime->raise(word, value, pe); }
 /// All transfers that this core handed to engines are done.
 inline void drain(Handle core) noexcept {
   if (core->completed.load(std::memory_order_acquire) == core->submitted) return;

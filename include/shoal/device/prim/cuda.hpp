@@ -196,6 +196,9 @@ template <class T>
 __device__ T update_far(Handle core, Update, T*, T, T, int pe, const char* call) noexcept {
   fail(core, call, "pe", Fault::unreachable, nullptr, 0, pe);
 }
+__device__ inline void raise_far(Handle core, std::uint64_t*, std::uint64_t, int pe) noexcept {
+  fail(core, "sync", "pe", Fault::unreachable, nullptr, 0, pe);
+}
 __device__ inline void drain(Handle) noexcept { __syncthreads(); }
 
 /// All blocks are resident: the launch is cooperative.
