@@ -109,6 +109,13 @@ class Mistakes(unittest.TestCase):
                           "stale": r"PE 2: Device, Stream or Event: it belongs to a job that has ended"},
                          "shoal: ")
 
+    def test_launches_with_unequal_cores_are_told(self):
+        for options in [], ["--fake-nodes", "3"]:
+            with self.subTest(options):
+                status, text = run("uneven", 3, options)
+                self.assertEqual(status, 1, text)
+                self.assertRegex(text, r"shoal: PE 2: kernel .*uneven, core 2: barrier: PE [01] has launched this with 2 cores, and this PE with 3")
+
     def test_a_dest_unlike_that_of_another_node_is_told(self):
         status, text = run("mixed", 2, ["--fake-nodes", "2"])
         self.assertEqual(status, 1, text)

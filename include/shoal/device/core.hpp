@@ -400,18 +400,14 @@ SHOAL_DEVICE_FN void Core::await(const char* call, std::size_t offset, std::uint
 SHOAL_DEVICE_FN void Core::sync_as(const TeamView& team, int as, const char* call) const noexcept {
   if (team.size <= 1) return prim::full_fence(h_);
   const std::size_t at = SyncLayout::core(n_pes(), team.slot, as);
-  const auto own = [&](std::size_t offset) { return reinterpret_cast<std::uint64_t*>(prim::sync_words(h_, my_pe()) + at + offset); };
-  prim::enter(h_, own(SyncLayout::kOwner), call);
-  auto* epoch_word = own(SyncLayout::kEpoch);
-  const std::uint64_t epoch = *epoch_word + 1;
-  prim::converge(h_);
-  if (prim::lane(h_) == 0) *epoch_word = epoch;
+  char* const own = prim::sync_words(h_, my_pe()) + at;
+  const std::uint64_t epoch = prim::enter(h_, own, call);
   for (int round = 0, distance = 1; distance < team.size; ++round, distance *= 2) {
     const std::size_t flag = at + SyncLayout::round(round);
     raise(call, Update::swap, flag, epoch, team.world[(team.rank + distance) % team.size]);
     await(call, flag, epoch, &team);
   }
-  prim::leave(h_, own(SyncLayout::kOwner));
+  prim::leave(h_, own);
 }
 
 SHOAL_DEVICE_FN void Core::sync_pe(int pe) const noexcept {

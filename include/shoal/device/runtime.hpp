@@ -71,6 +71,7 @@ struct LaunchState {
   std::atomic<std::uint64_t> ended{0};  ///< the cores whose kernel has returned, a bit each
   const char* kernel = nullptr;  ///< its name, or null: to be looked up by `entry`
   const void* entry = nullptr;
+  std::uint64_t number = 0;      ///< no other launch of this PE has it
 };
 
 struct alignas(64) CoreState {

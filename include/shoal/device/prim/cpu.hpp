@@ -269,12 +269,23 @@ inline void meet(Handle core, int first, int count, const char* call) noexcept {
   wait(core, {call, &here.epoch, epoch, nullptr, false, cores}, [&] { return here.epoch.load(std::memory_order_acquire) != epoch; });
 }
 
-inline void enter(Handle core, std::uint64_t* owner, const char* call) noexcept {
-  const std::uint64_t other = __atomic_exchange_n(owner, std::uint64_t{reinterpret_cast<std::uintptr_t>(core->launch)}, __ATOMIC_ACQUIRE);
+inline std::uint64_t enter(Handle core, char* words, const char* call) noexcept {
+  const auto word = [words](std::size_t offset) { return reinterpret_cast<std::uint64_t*>(words + offset); };
+  const std::uint64_t other =
+      __atomic_exchange_n(word(SyncLayout::kOwner), std::uint64_t{reinterpret_cast<std::uintptr_t>(core->launch)}, __ATOMIC_ACQUIRE);
   if (other != 0) [[unlikely]]
     fail(core, call, "team", Fault::busy, reinterpret_cast<const void*>(static_cast<std::uintptr_t>(other)));
+  const std::uint64_t epoch = *word(SyncLayout::kEpoch) + 1;
+  if (*word(SyncLayout::kMetBy) != core->launch->number) {  // who waits in vain looks at these (CpuRuntime::smaller_launch)
+    __atomic_store_n(word(SyncLayout::kMet), Met{epoch, core->cores}.word(), __ATOMIC_RELEASE);
+    __atomic_store_n(word(SyncLayout::kMetBy), core->launch->number, __ATOMIC_RELEASE);
+  }
+  __atomic_store_n(word(SyncLayout::kEpoch), epoch, __ATOMIC_RELEASE);
+  return epoch;
 }
-inline void leave(Handle, std::uint64_t* owner) noexcept { __atomic_store_n(owner, std::uint64_t{0}, __ATOMIC_RELEASE); }
+inline void leave(Handle, char* words) noexcept {
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(words + SyncLayout::kOwner), std::uint64_t{0}, __ATOMIC_RELEASE);
+}
 
 inline char* sync_words(Handle core, int pe) noexcept { return core->sync[pe]; }
 

@@ -219,8 +219,14 @@ __device__ inline void meet(Handle core, int first, int count, const char*) noex
   __syncthreads();
 }
 
-__device__ inline void enter(Handle, std::uint64_t*, const char*) noexcept {}
-__device__ inline void leave(Handle, std::uint64_t*) noexcept {}
+__device__ inline std::uint64_t enter(Handle, char* words, const char*) noexcept {
+  auto* const word = reinterpret_cast<std::uint64_t*>(words + SyncLayout::kEpoch);
+  const std::uint64_t epoch = *word + 1;
+  __syncthreads();  // every lane has read it
+  if (threadIdx.x == 0) *word = epoch;
+  return epoch;
+}
+__device__ inline void leave(Handle, char*) noexcept {}
 
 __device__ inline char* sync_words(Handle core, int pe) noexcept { return core->sync[pe]; }
 
