@@ -12,13 +12,6 @@
 
 namespace shoal::device {
 
-/// One block of a batch, in bytes.
-struct Block {
-  void* dest;
-  const void* source;
-  std::size_t bytes;
-};
-
 class Core {
  public:
   SHOAL_DEVICE_FN explicit Core(const DeviceView& view) noexcept : h_(prim::attach(view)) {}
@@ -126,12 +119,12 @@ class Core {
     strided("put_2d_nbi", dest, source, dst, sst, detail::bytes_of(width, sizeof(T)), rows, sizeof(T), pe, true, engine, false);
   }
 
-  /// Many blocks, in any order; complete as put and get are.
+  /// Many blocks, in any order; complete as put and get are. To another node they go as few messages, waited for once.
   SHOAL_DEVICE_FN void put_batch(const Block* blocks, std::size_t n, int pe) const noexcept {
-    for (std::size_t i = 0; i < n; ++i) move_bytes<Direction::put>("put_batch", blocks[i].dest, blocks[i].source, blocks[i].bytes, pe, Engine::automatic, true, nullptr);
+    move_batch<Direction::put>("put_batch", blocks, n, pe);
   }
   SHOAL_DEVICE_FN void get_batch(const Block* blocks, std::size_t n, int pe) const noexcept {
-    for (std::size_t i = 0; i < n; ++i) move_bytes<Direction::get>("get_batch", blocks[i].dest, blocks[i].source, blocks[i].bytes, pe, Engine::automatic, true, nullptr);
+    move_batch<Direction::get>("get_batch", blocks, n, pe);
   }
 
   /* ---- signals ---- */
@@ -242,6 +235,27 @@ class Core {
     if (engine == Engine::mte && !late) return prim::copy(h_, kPut ? remote : dest, kPut ? source : remote, bytes);
     transfer(call, dest, source, bytes, pe, kPut, remote, engine, blocking, event);
     if (!kPut && blocking) prim::drain(h_);
+  }
+  template <Direction kDirection>
+  SHOAL_DEVICE_FN void move_batch(const char* call, const Block* blocks, std::size_t n, int pe) const noexcept {
+    constexpr bool kPut = kDirection == Direction::put;
+    bool far = false;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Block& b = blocks[i];
+      if (prim::reach(h_, kPut ? b.dest : b.source, b.bytes, pe, call, kPut ? "dest" : "source") != nullptr) {
+        move_bytes<kDirection>(call, b.dest, b.source, b.bytes, pe, Engine::automatic, true, nullptr);
+        continue;
+      }
+      prim::check_local(h_, kPut ? b.source : b.dest, b.bytes, call, kPut ? "source" : "dest");
+      far = true;  // as all are, but those of no bytes
+    }
+    if (!far) return;
+    Transfer t = describe(call, nullptr, nullptr, 0, pe, kPut, nullptr, Engine::rdma);
+    t.batch = blocks;
+    t.blocks = n;
+    t.keeps_source = kPut;
+    prim::submit(h_, t);
+    if (!kPut) prim::drain(h_);
   }
   SHOAL_DEVICE_FN void put_signal_bytes(const char* call, void* dest, const void* source, std::size_t bytes, std::uint64_t* word,
                                         std::uint64_t value, SignalOp op, int pe, Engine engine, bool blocking) const noexcept {
