@@ -26,6 +26,7 @@ namespace shoal::inline v1 {
 
 /// Whether this machine has a GPU that can be used.
 inline bool has_cuda() noexcept {
+  detail::load_kernels_at_start();
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
 }
@@ -40,9 +41,11 @@ class CudaDevice : private detail::CollectiveOwner {
       throw std::invalid_argument("shoal: CudaDevice: lanes: " + std::to_string(lanes) + " is out of range: 32 to 1024, a multiple of 32");
     if (shmem_team_n_pes(SHMEM_TEAM_SHARED) != shmem_n_pes())
       throw std::runtime_error("shoal: CudaDevice: the PEs of a job with GPUs must run on one machine: their memory can't be mapped else");
+    detail::load_kernels_at_start();
     int gpus = 0;
     detail::check_cuda(cudaGetDeviceCount(&gpus), "cudaGetDeviceCount");
-    detail::check_cuda(cudaSetDevice(shmem_team_my_pe(SHMEM_TEAM_SHARED) % gpus), "cudaSetDevice");
+    detail::check_cuda(cudaSetDevice(shmem_my_pe() % gpus), "cudaSetDevice");
+    for (int pe = 0; pe < shmem_n_pes(); ++pe) check_link(shmem_my_pe() % gpus, pe % gpus);
     const std::size_t sync_bytes = device::SyncLayout::bytes(shmem_n_pes());
     detail::check_cuda(cudaMalloc(reinterpret_cast<void**>(&block_), sync_bytes + heap_bytes), "cudaMalloc");
     detail::check_cuda(cudaMemset(block_, 0, sync_bytes), "cudaMemset");
@@ -111,6 +114,15 @@ class CudaDevice : private detail::CollectiveOwner {
   detail::CudaFaults& faults() const noexcept { return faults_; }
 
  private:
+  /// Throws unless kernels on one GPU can update the other's memory: meetings and signals are such updates.
+  static void check_link(int mine, int theirs) {
+    if (mine == theirs) return;
+    int atomics = 0;
+    detail::check_cuda(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, mine, theirs), "cudaDeviceGetP2PAttribute");
+    if (atomics == 0)
+      throw std::runtime_error("shoal: CudaDevice: GPUs " + std::to_string(mine) + " and " + std::to_string(theirs) +
+                               " can't update each other's memory atomically: choose ones with a link (CUDA_VISIBLE_DEVICES)");
+  }
   /// Maps every PE's block here.
   void share() {
     cudaIpcMemHandle_t mine;

@@ -25,6 +25,12 @@ inline void check_cuda(cudaError_t code, const char* call) {
   if (code != cudaSuccess) throw std::runtime_error(std::string("shoal: ") + call + ": " + cudaGetErrorString(code));
 }
 
+/// Has CUDA load all kernels at its start, unless the user says otherwise: to load one later it may wait for those that run, and those
+/// may wait for that one. To be called before anything else of CUDA's.
+inline void load_kernels_at_start() noexcept {
+  [[maybe_unused]] static const int once = ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
+
 /// A copy to device memory that is there when it returns, whatever stream looks at it.
 inline void upload_to(void* there, const void* from, std::size_t bytes) {
   check_cuda(cudaMemcpy(there, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
