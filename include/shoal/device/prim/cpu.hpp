@@ -126,6 +126,23 @@ template <class T>
 inline constexpr bool kWord = std::is_trivially_copyable_v<T> && (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8) &&
                               alignof(T) == sizeof(T);
 
+/// Two words of T that overlap unless there are 2 * sizeof(T) bytes; read before either is written.
+template <class T>
+void copy_as_two(char* to, const char* from, std::size_t bytes) noexcept {
+  T first, last;
+  std::memcpy(&first, from, sizeof(T));
+  std::memcpy(&last, from + bytes - sizeof(T), sizeof(T));
+  std::memcpy(to, &first, sizeof(T));
+  std::memcpy(to + bytes - sizeof(T), &last, sizeof(T));
+}
+/// Up to 16 bytes in fewer instructions than a call of memmove takes.
+inline void copy_few(char* to, const char* from, std::size_t bytes) noexcept {
+  if (bytes >= 8) copy_as_two<std::uint64_t>(to, from, bytes);
+  else if (bytes >= 4) copy_as_two<std::uint32_t>(to, from, bytes);
+  else if (bytes >= 2) copy_as_two<std::uint16_t>(to, from, bytes);
+  else if (bytes == 1) *to = *from;
+}
+
 /// A single word is written whole, and so that ThreadSanitizer knows: another PE may be polling it.
 inline void copy(Handle, void* to, const void* from, std::size_t bytes) noexcept {
 #ifdef SHOAL_DEVICE_TSAN_
@@ -135,6 +152,7 @@ inline void copy(Handle, void* to, const void* from, std::size_t bytes) noexcept
   if (aligned(8)) return __atomic_store_n(static_cast<std::uint64_t*>(to), *static_cast<const std::uint64_t*>(from), __ATOMIC_RELEASE);
   if (aligned(4)) return __atomic_store_n(static_cast<std::uint32_t*>(to), *static_cast<const std::uint32_t*>(from), __ATOMIC_RELEASE);
 #endif
+  if (bytes <= 16) return copy_few(static_cast<char*>(to), static_cast<const char*>(from), bytes);
   std::memmove(to, from, bytes);
 }
 inline void copy_strided(Handle, char* to, const char* from, std::ptrdiff_t to_stride, std::ptrdiff_t from_stride, std::size_t bytes,
