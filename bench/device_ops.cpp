@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused operators beside the same work done one after the other, in the same run:
-//   the tiles' matrix kernel                         against   Eigen's product of the whole matrices
-//   matmul + all-reduce, all-gather + matmul, fused  against   matmul, then the collective
+// Fused operators beside the same work done one after the other, in the same run, for float, float16 and bfloat16:
+//   the tiles' matrix kernel                                             against   Eigen's product of the whole matrices (float)
+//   matmul + all-reduce, matmul + reduce-scatter, all-gather + matmul    against   matmul, then the collective
+//   dispatch, experts and combine in one kernel                          against   all-to-all, experts, all-to-all, combine
 //   by the copy engine: how much of the communication is hidden behind the computation
 // Run: shoalrun -n 2 device_operators [rows inner columns]
 //      SHOAL_XDMA_RATE=500000000 SHOAL_XDMA_LATENCY=20000 shoalrun -n 2 device_operators      with an emulated link
+#include <shoal/ops/experts.hpp>
 #include <shoal/ops/matmul.hpp>
 #include <shoal/shoal.hpp>
 
@@ -20,8 +22,12 @@ namespace device = shoal::device;
 namespace ops = shoal::ops;
 using device::Core;
 using device::DeviceView;
+using device::Engine;
+using device::Group;
 
 namespace {
+
+constexpr int kCores = 1;
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -45,112 +51,238 @@ std::array<double, N> measure(const std::array<std::function<void()>, N>& bodies
   return medians;
 }
 
-struct Sizes {
-  std::size_t rows, inner, columns;
-};
+template <class T>
+constexpr const char* kName = std::is_same_v<T, float> ? "float" : std::is_same_v<T, shmemx_half_t> ? "float16" : "bfloat16";
 
-void report(const char* name, double product, double collective, double one_after_other, double fused) {
-  std::printf("%-32s product %8.2f ms, then collective %7.2f ms: %8.2f ms; fused %8.2f ms: %.2f of it\n", name, product, collective,
-              one_after_other, fused, fused / one_after_other);
-}
-void report_hidden(const char* name, double product, double moving, double fused) {
-  std::printf("%-32s product %8.2f ms, moving alone %8.2f ms, fused %8.2f ms: %.0f %% of the moving hidden\n", name, product, moving, fused,
-              100 * (1 - (fused - product) / moving));
-}
+template <class T>
+class Bench {
+ public:
+  Bench(const shoal::Device& here, const shoal::Stream& stream, std::size_t rows, std::size_t inner, std::size_t columns)
+      : here_(here), stream_(stream), team_(here.team()), rows_(rows), inner_(inner), columns_(columns), a_(rows * inner, number(0.5f)),
+        b_(inner * columns, number(0.25f)), c_(here.allocate<T>(rows * columns)), product_(here.allocate<T>(rows * columns)) {}
+  ~Bench() {
+    shoal::barrier();
+    here_.free(product_);
+    here_.free(c_);
+  }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+
+  void run() {
+    if constexpr (std::is_same_v<T, float>) product_beside_eigen();
+    matmul_all_reduce();
+    matmul_reduce_scatter();
+    all_gather_matmul();
+    experts();
+  }
+
+ private:
+  using Const = ops::Matrix<const T>;
+
+  static T number(float value) { return device::Accumulator<T>::narrow(value); }
+  std::size_t members() const { return static_cast<std::size_t>(team_.size); }
+  bool speaks() const { return team_.rank == 0; }
+  Const left() const { return {a_.data(), rows_, inner_, inner_}; }
+  Const right() const { return {b_.data(), inner_, columns_, columns_}; }
+  /// A product of one in place of all of the inner dimension: next to no computing, the same results to move.
+  Const thin_left() const { return {a_.data(), rows_, 1, inner_}; }
+  Const thin_right() const { return {b_.data(), 1, columns_, columns_}; }
+
+  template <class Kernel>
+  void run_kernel(Kernel kernel) {
+    shoal::launch(kernel, kCores, stream_);
+    stream_.synchronize();
+  }
+  /// The whole product, by the operators' own tiles.
+  void by_tiles() {
+    const ops::detail::Plan plan{rows_, columns_, {}, 1, false};
+    run_kernel([=, to = product_, l = left(), r = right()](const DeviceView& view) {
+      const Core core(view);
+      for (std::size_t round = static_cast<std::size_t>(core.id()); round < plan.rounds(); round += static_cast<std::size_t>(core.count())) {
+        const auto tile = plan.tile(0, round);
+        ops::multiply(core, ops::Matrix<T>{to + tile.row * plan.columns + tile.column, tile.rows, tile.columns, plan.columns},
+                      l.block(tile.row, 0, tile.rows, l.columns), r.block(0, tile.column, r.rows, tile.columns));
+      }
+    });
+  }
+  void report(const char* name, double product, double collective, double fused) const {
+    if (speaks())
+      std::printf("%-8s %-24s product %8.2f ms, then the collective %7.2f ms: %8.2f ms; fused %8.2f ms: %.2f of it\n", kName<T>, name, product,
+                  collective, product + collective, fused, fused / (product + collective));
+  }
+  void report_hidden(const char* name, double product, double moving, double fused) const {
+    if (speaks())
+      std::printf("%-8s %-24s product %8.2f ms, moving alone by xdma %7.2f ms; fused %8.2f ms: %.0f %% of the moving hidden\n", kName<T>, name,
+                  product, moving, fused, 100 * (1 - (fused - product) / moving));
+  }
+
+  void product_beside_eigen() {
+    std::vector<float> whole(rows_ * columns_);
+    const auto by_eigen = [&] { ops::detail::view(ops::matrix(whole.data(), rows_, columns_)).noalias() = ops::detail::view(left()) * ops::detail::view(right()); };
+    const auto [eigen, tiles] = measure<2>({by_eigen, [&] { by_tiles(); }});
+    const double gflop = 2e-6 * static_cast<double>(rows_ * inner_) * static_cast<double>(columns_);
+    if (speaks())
+      std::printf("product of %zu x %zu x %zu: Eigen %.2f ms (%.1f GFLOP/s), by tiles %.2f ms: %.2f of its speed\n", rows_, inner_, columns_, eigen,
+                  gflop / eigen, tiles, eigen / tiles);
+  }
+
+  void matmul_all_reduce() {
+    ops::MatmulAllReduce<T> fused(here_, team_, rows_, columns_, kCores);
+    const auto run_fused = [&](const Const& l, const Const& r, Engine engine) {
+      fused.launch(stream_, ops::matrix(c_, rows_, columns_), l, r, engine);
+      stream_.synchronize();
+    };
+    const auto reduce = [&] {
+      stream_.all_reduce(team_, c_, product_, rows_ * columns_, device::Sum(), kCores);
+      stream_.synchronize();
+    };
+    const auto [tiles, collective, direct, moving, engine] =
+        measure<5>({[&] { by_tiles(); }, reduce, [&] { run_fused(left(), right(), Engine::automatic); },
+                    [&] { run_fused(thin_left(), thin_right(), Engine::xdma); }, [&] { run_fused(left(), right(), Engine::xdma); }});
+    report("matmul + all-reduce", tiles, collective, direct);
+    report_hidden("matmul + all-reduce", tiles, moving, engine);
+  }
+
+  void matmul_reduce_scatter() {
+    ops::MatmulReduceScatter<T> fused(here_, team_, rows_, columns_, kCores);
+    const std::size_t part = rows_ / members();
+    const auto run_fused = [&](const Const& l, const Const& r, Engine engine) {
+      fused.launch(stream_, ops::matrix(c_, part, columns_), l, r, engine);
+      stream_.synchronize();
+    };
+    const auto reduce = [&] {
+      run_kernel([=, team = team_, to = c_, from = product_, n = part * columns_](const DeviceView& view) {
+        device::reduce_scatter(Group(Core(view)), team, to, from, n, device::Sum());
+      });
+    };
+    const auto [tiles, collective, direct, moving, engine] =
+        measure<5>({[&] { by_tiles(); }, reduce, [&] { run_fused(left(), right(), Engine::automatic); },
+                    [&] { run_fused(thin_left(), thin_right(), Engine::xdma); }, [&] { run_fused(left(), right(), Engine::xdma); }});
+    report("matmul + reduce-scatter", tiles, collective, direct);
+    report_hidden("matmul + reduce-scatter", tiles, moving, engine);
+  }
+
+  void all_gather_matmul() {
+    constexpr std::size_t kTileRows = 128;
+    const std::size_t part = rows_ / members(), inner = inner_;
+    const ops::AllGatherMatmul<T> fused(here_, team_, part, inner, kCores, kTileRows);
+    T* const mine = here_.allocate<T>(part * inner);
+    T* const all = here_.allocate<T>(rows_ * inner);
+    std::fill_n(mine, part * inner, number(0.5f)), std::fill_n(all, rows_ * inner, number(0));
+    const auto run_fused = [&](Engine engine) {
+      fused.launch(stream_, ops::matrix(product_, rows_, columns_), Const{mine, part, inner, inner}, right(), engine);
+      stream_.synchronize();
+    };
+    const auto gather = [&] {
+      run_kernel([=, team = team_](const DeviceView& view) { device::all_gather(Group(Core(view)), team, all, mine, part * inner); });
+    };
+    const auto move = [&] {
+      run_kernel([=, team = team_](const DeviceView& view) {
+        const Core core(view);
+        core.barrier(team);
+        for (int k = 1; k < team.size; ++k) {
+          const int member = (team.rank + k) % team.size;
+          for (std::size_t row = 0; row < part; row += kTileRows)
+            core.get_nbi(all + (static_cast<std::size_t>(member) * part + row) * inner, mine + row * inner, std::min(kTileRows, part - row) * inner,
+                         team.world[member], Engine::xdma);
+        }
+        core.barrier(team);
+      });
+    };
+    const auto [tiles, collective, direct, moving, engine] = measure<5>(
+        {[&] { by_tiles(); }, gather, [&] { run_fused(Engine::automatic); }, move, [&] { run_fused(Engine::xdma); }});
+    report("all-gather + matmul", tiles, collective, direct);
+    report_hidden("all-gather + matmul", tiles, moving, engine);
+    shoal::barrier();
+    here_.free(all);
+    here_.free(mine);
+  }
+
+  /// Tokens of `inner` numbers, two choices each, shared out evenly; an expert is a product with a square matrix.
+  void experts() {
+    constexpr std::size_t kTile = 64;
+    const std::size_t width = std::min<std::size_t>(inner_, 512), choices = 2, total = 2 * members();
+    const std::size_t n = rows_ / total * total, each = n * choices / total;  // tokens here; of them, for each expert
+    const ops::ExpertShape shape{2, each * members(), n, choices, width};
+    const ops::Experts<T> layer(here_, team_, shape, kCores);
+    std::vector<T> tokens(n * width, number(0.5f)), out(n * width), matrix(width * width, number(1.0f / 1024)), packed(n * choices * width);
+    std::vector<int> chosen(n * choices);
+    std::vector<float> weights(n * choices, 0.5f);
+    for (std::size_t i = 0; i < chosen.size(); ++i) chosen[i] = static_cast<int>(i % total);
+    const Const by{matrix.data(), width, width, width};
+    const auto expert = [by](const Core& core, std::size_t, const ops::Matrix<T>& to, const Const& from) {
+      for (std::size_t column = 0; column < by.columns; column += 128) {
+        const std::size_t some = std::min<std::size_t>(128, by.columns - column);
+        ops::multiply(core, to.block(0, column, to.rows, some), from, by.block(0, column, by.rows, some));
+      }
+    };
+    const auto fused = [&] {
+      layer.launch(stream_, out.data(), tokens.data(), chosen.data(), weights.data(), n, expert);
+      stream_.synchronize();
+    };
+    // One after the other: what is for one member lies together, there and back.
+    const std::size_t block = n * choices / members() * width;
+    T* const send = here_.allocate<T>(n * choices * width);
+    T* const received = here_.allocate<T>(n * choices * width);
+    const auto place = [=](std::size_t i) { return (i % total) * each + i / total; };  // of a choice, among those of this PE
+    const auto pack = [&] {
+      for (std::size_t i = 0; i < n * choices; ++i) std::copy_n(tokens.data() + i / choices * width, width, send + place(i) * width);
+    };
+    const auto exchange = [&](T* to, T* from) {
+      run_kernel([=, team = team_](const DeviceView& view) { device::all_to_all(Group(Core(view)), team, to, from, block); });
+    };
+    const auto compute = [&] {
+      run_kernel([=, rows = n * choices](const DeviceView& view) {
+        const Core core(view);
+        for (std::size_t row = 0; row < rows; row += kTile) {
+          const std::size_t some = std::min(kTile, rows - row);
+          expert(core, 0, ops::Matrix<T>{send + row * width, some, width, width}, Const{received + row * width, some, width, width});
+        }
+      });
+    };
+    const auto combine = [&] {
+      using A = device::Accumulator<T>;
+      for (std::size_t token = 0; token < n; ++token)
+        for (std::size_t j = 0; j < width; ++j) {
+          float sum = 0;
+          for (std::size_t i = token * choices; i < (token + 1) * choices; ++i) sum += weights[i] * A::widen(received[place(i) * width + j]);
+          out[token * width + j] = A::narrow(sum);
+        }
+    };
+    const auto apart = [&] {
+      pack();
+      exchange(received, send);
+      compute();
+      exchange(received, send);
+      combine();
+    };
+    const auto [one_by_one, products, together] = measure<3>({apart, compute, fused});
+    if (speaks())
+      std::printf("%-8s %-24s one after the other %8.2f ms (the experts' products %.2f ms of it); fused %8.2f ms: %.2f of it\n", kName<T>,
+                  "experts", one_by_one, products, together, together / one_by_one);
+    shoal::barrier();
+    here_.free(received);
+    here_.free(send);
+  }
+
+  shoal::Device here_;
+  const shoal::Stream& stream_;
+  device::TeamView team_;
+  std::size_t rows_, inner_, columns_;
+  std::vector<T> a_, b_;
+  T *c_, *product_;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Sizes size = argc == 4 ? Sizes{std::strtoul(argv[1], nullptr, 10), std::strtoul(argv[2], nullptr, 10), std::strtoul(argv[3], nullptr, 10)}
-                               : Sizes{1024, 1024, 1024};
-  return shoal::run([&](shoal::Job& job) {
-    constexpr int kCores = 1;
+  const bool given = argc == 4;
+  const auto size = [&](int i) { return given ? std::strtoul(argv[i], nullptr, 10) : 1024UL; };
+  return shoal::run([&](shoal::Job&) {
     const shoal::Device here;
     const shoal::Stream stream(here);
-    const auto team = here.team();
-    const bool speaks = job.my_pe() == 0;
-    const auto n = static_cast<std::size_t>(job.n_pes());
-    std::vector<float> a(size.rows * size.inner, 0.5f), b(size.inner * size.columns, 0.25f), whole(size.rows * size.columns);
-    float* c = here.allocate<float>(size.rows * size.columns);
-    float* product = here.allocate<float>(size.rows * size.columns);
-    const ops::Matrix<const float> left{a.data(), size.rows, size.inner, size.inner}, right{b.data(), size.inner, size.columns, size.columns};
-
-    const auto by_eigen = [&] { ops::detail::view(ops::matrix(whole.data(), size.rows, size.columns)).noalias() = ops::detail::view(left) * ops::detail::view(right); };
-    const ops::detail::Plan plan{size.rows, size.columns, {}, 1, false};
-    const auto by_tiles = [&] {
-      shoal::launch([=, data = product](const DeviceView& view) {
-        const Core core(view);
-        for (std::size_t round = static_cast<std::size_t>(core.id()); round < plan.rounds(); round += static_cast<std::size_t>(core.count())) {
-          const auto tile = plan.tile(0, round);
-          ops::multiply(core, ops::Matrix<float>{data + tile.row * size.columns + tile.column, tile.rows, tile.columns, size.columns},
-                        left.block(tile.row, 0, tile.rows, size.inner), right.block(0, tile.column, size.inner, tile.columns));
-        }
-      }, kCores, stream);
-      stream.synchronize();
-    };
-    const double gflop = 2e-6 * static_cast<double>(size.rows * size.inner) * static_cast<double>(size.columns);
-    {
-      ops::MatmulAllReduce<float> fused(here, team, size.rows, size.columns, kCores);
-      const auto reduce = [&] {
-        stream.all_reduce(team, c, product, size.rows * size.columns, device::Sum(), kCores);
-        stream.synchronize();
-      };
-      const auto run_fused = [&](const ops::Matrix<const float>& l, const ops::Matrix<const float>& r, device::Engine engine) {
-        fused.launch(stream, ops::matrix(c, size.rows, size.columns), l, r, engine);
-        stream.synchronize();
-      };
-      const ops::Matrix<const float> thin_left{a.data(), size.rows, 1, size.inner}, thin_right{b.data(), 1, size.columns, size.columns};
-      const auto [eigen, tiles, collective, direct, moving, engine] = measure<6>(
-          {by_eigen, by_tiles, reduce, [&] { run_fused(left, right, device::Engine::automatic); },
-           [&] { run_fused(thin_left, thin_right, device::Engine::xdma); }, [&] { run_fused(left, right, device::Engine::xdma); }});
-      if (speaks) {
-        std::printf("product of %zu x %zu x %zu: Eigen %.2f ms (%.1f GFLOP/s), by tiles %.2f ms: %.2f of its speed\n", size.rows, size.inner, size.columns,
-                    eigen, gflop / eigen, tiles, eigen / tiles);
-        report("matmul + all-reduce", tiles, collective, tiles + collective, direct);
-        report_hidden("matmul + all-reduce, xdma", tiles, moving, engine);
-      }
-    }
-    {
-      const std::size_t part = size.rows / n;
-      const ops::AllGatherMatmul<float> fused(here, team, part, size.inner, kCores, 128);
-      float* mine = here.allocate<float>(part * size.inner);
-      float* all = here.allocate<float>(part * n * size.inner);
-      std::vector<float> result(part * n * size.columns);
-      std::fill_n(mine, part * size.inner, 0.5f), std::fill_n(all, part * n * size.inner, 0.0f);
-      const ops::Matrix<const float> piece{mine, part, size.inner, size.inner};
-      const auto run_fused = [&](device::Engine engine) {
-        fused.launch(stream, ops::matrix(result.data(), part * n, size.columns), piece, right, engine);
-        stream.synchronize();
-      };
-      const auto gather = [&] {
-        shoal::launch([=](const DeviceView& view) { device::all_gather(device::Group(Core(view)), team, all, mine, part * size.inner); }, kCores, stream);
-        stream.synchronize();
-      };
-      const auto move = [&] {
-        shoal::launch([=](const DeviceView& view) {
-          const Core core(view);
-          core.barrier(team);
-          for (int k = 1; k < team.size; ++k) {
-            const int pe = (team.rank + k) % team.size;
-            for (std::size_t row = 0; row < part; row += 128)
-              core.get_nbi(all + (static_cast<std::size_t>(pe) * part + row) * size.inner, mine + row * size.inner, std::min<std::size_t>(128, part - row) * size.inner, pe,
-                           device::Engine::xdma);
-          }
-          core.barrier(team);
-        }, kCores, stream);
-        stream.synchronize();
-      };
-      const auto [tiles, collective, direct, moving, engine] = measure<5>(
-          {by_tiles, gather, [&] { run_fused(device::Engine::automatic); }, move, [&] { run_fused(device::Engine::xdma); }});
-      if (speaks) {
-        report("all-gather + matmul", tiles, collective, tiles + collective, direct);
-        report_hidden("all-gather + matmul, xdma", tiles, moving, engine);
-      }
-      job.barrier();
-      here.free(all);
-      here.free(mine);
-    }
-    here.free(product);
-    here.free(c);
+    Bench<float>(here, stream, size(1), size(2), size(3)).run();
+    Bench<shmemx_half_t>(here, stream, size(1), size(2), size(3)).run();
+    Bench<shmemx_bfloat16_t>(here, stream, size(1), size(2), size(3)).run();
   });
 }

@@ -90,6 +90,12 @@ SHOAL_KERNEL void lonely(DeviceView view, TeamView team) {
   if (core.my_pe() == core.n_pes() - 1) core.barrier(team);
 }
 
+/// Meets in several rounds; the last PE has a core more than the others.
+SHOAL_KERNEL void uneven(DeviceView view, TeamView team) {
+  const Core core(view);
+  for (int i = 0; i < 3; ++i) core.barrier(team);
+}
+
 /// One PE takes the sum to memory of its own.
 SHOAL_KERNEL void mixed(DeviceView view, Memories m) {
   const Core core(view);
@@ -111,6 +117,11 @@ bool other_mistake(const std::string& name, const Stream& stream, const Memories
   const bool last = shmem_my_pe() == shmem_n_pes() - 1;
   if (name == "mixed") {
     launch(mixed, 2, stream, m);
+  } else if (name == "uneven") {
+    launch(uneven, 2, stream, m.team);  // these agree
+    launch(uneven, last ? 3 : 2, stream, m.team);
+    stream.synchronize();
+    while (true) std::this_thread::yield();  // no end of the job tells
   } else if (name == "overflow") {
     launch(bottomless, 2, stream);
   } else if (name == "overflow_on_stream") {

@@ -55,8 +55,8 @@ CASES = {
 CRASHES = {"segv": (11, r"Segmentation fault.*0x10\b"), "fpe": (8, r"Floating point exception"), "abort": (6, None)}
 
 
-def run(case):
-    done = subprocess.run([SHOALRUN, "-n", str(PES), PROGRAM, case], capture_output=True, text=True, timeout=DEADLINE)
+def run(case, pes=PES, options=()):
+    done = subprocess.run([SHOALRUN, "-n", str(pes), *options, PROGRAM, case], capture_output=True, text=True, timeout=DEADLINE)
     return done.returncode, done.stderr
 
 
@@ -108,6 +108,18 @@ class Mistakes(unittest.TestCase):
                           "call_waits": r"PE 2: Stream::synchronize: called inside of this stream's own work",
                           "stale": r"PE 2: Device, Stream or Event: it belongs to a job that has ended"},
                          "shoal: ")
+
+    def test_launches_with_unequal_cores_are_told(self):
+        for options in [], ["--fake-nodes", "3"]:
+            with self.subTest(options):
+                status, text = run("uneven", 3, options)
+                self.assertEqual(status, 1, text)
+                self.assertRegex(text, r"shoal: PE 2: kernel .*uneven, core 2: barrier: PE [01] has launched this with 2 cores, and this PE with 3")
+
+    def test_a_dest_unlike_that_of_another_node_is_told(self):
+        status, text = run("mixed", 2, ["--fake-nodes", "2"])
+        self.assertEqual(status, 1, text)
+        self.assertRegex(text, r"PE [01]: kernel .*mixed, core 0: all_reduce: dest: \S+ is another place than PE [01]'s")
 
     def test_a_meeting_that_others_left_out_is_told(self):
         status, text = run("lonely")

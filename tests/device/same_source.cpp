@@ -11,5 +11,6 @@ int main() {
     const shoal::Stream stream(device);
     const auto allocate = [&](auto sample, std::size_t n) { return device.allocate<decltype(sample)>(n); };
     check_same_source(stream, device.team(), allocate);
+    check_stream_operations<shoal::Event>(stream, device.team(), allocate);
   });
 }

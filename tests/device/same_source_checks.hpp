@@ -14,6 +14,53 @@ inline void expect(bool good, const char* what) {
   shmem_global_exit(1);
 }
 
+/// Communication in order with a stream's other work, and events that order two streams.
+template <class Event, class Stream, class Allocate>
+void check_stream_operations(const Stream& stream, const shoal::device::TeamView& team, Allocate&& allocate) {
+  using shoal::device::Cmp;
+  using shoal::device::SignalOp;
+  constexpr std::size_t kCount = 1000;
+  const int n = shmem_n_pes(), me = shmem_my_pe(), right = (me + 1) % n, left = (me + n - 1) % n;
+  auto* target = allocate(0LL, kCount);
+  auto* source = allocate(0LL, kCount);
+  auto* sum = allocate(0LL, kCount);
+  auto* signals = allocate(std::uint64_t{0}, 2);
+  std::vector<long long> values(kCount), got(kCount), back(kCount), sums(kCount);
+  const std::vector<std::uint64_t> zeros(2);
+  for (std::size_t i = 0; i < kCount; ++i) values[i] = 1000 * me + static_cast<long long>(i);
+  stream.copy(signals, zeros.data(), zeros.size());
+  stream.copy(source, values.data(), kCount);
+  stream.synchronize();
+  shmem_barrier_all();
+  const Stream other(stream.device());
+  const Event put_away(stream.device());
+  expect(put_away.passed(), "an event that was never recorded");
+  stream.put_signal(target, source, kCount, signals, 1, SignalOp::add, right);
+  stream.wait_until(signals, Cmp::ge, std::uint64_t{1});
+  put_away.record(stream);
+  other.wait(put_away);
+  other.copy(got.data(), target, kCount);
+  other.signal(signals + 1, 7, SignalOp::set, me);
+  stream.wait_until(signals + 1, Cmp::eq, std::uint64_t{7});
+  stream.get(back.data(), target, kCount, right);
+  stream.all_reduce(team, sum, source, kCount, shoal::device::Sum(), 2);
+  stream.copy(sums.data(), sum, kCount);
+  stream.barrier(team);
+  bool called = false;
+  stream.call([&called] { called = true; });
+  stream.synchronize();
+  other.synchronize();
+  put_away.synchronize();
+  expect(called && stream.idle() && other.idle() && put_away.passed(), "streams and an event at their end");
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const auto at = static_cast<long long>(i);
+    expect(got[i] == 1000 * left + at, "put_signal of a stream, and a copy after an event");
+    expect(back[i] == 1000 * me + at, "get of a stream");
+    expect(sums[i] == 500LL * n * (n - 1) + n * at, "all_reduce of a stream");
+  }
+  shmem_barrier_all();
+}
+
 template <class Stream, class Allocate>
 void check_same_source(const Stream& stream, const shoal::device::TeamView& team, Allocate&& allocate) {
   constexpr int kCores = 3, kCount = 5000;

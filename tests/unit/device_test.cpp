@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "device/cpu/kernel_name.hpp"
+#include "device/cpu/stream.hpp"
 #include "shoal/device/kernel.hpp"
 #include "thread_job.hpp"
 
@@ -141,6 +142,89 @@ TEST(Device, AnEmulatedLinkTakesItsTime) {
     EXPECT_GE(took, 22'000'000u);  // 200,000 bytes at 10 MB/s one after the other, and the latency once
     EXPECT_LT(issued, took);
     backend.close_stream(stream);
+  });
+}
+
+/// Counts what somebody waits for at another node.
+class CountingTransport final : public Transport {
+ public:
+  explicit CountingTransport(Transport& real) : real_(real) {}
+  std::atomic<int> flushes{0}, single_gets{0};
+
+  const char* name() const noexcept override { return real_.name(); }
+  std::string address() const override { return real_.address(); }
+  void start(std::vector<std::string>) override {}
+  void leaving() noexcept override {}
+  void close() noexcept override {}
+  void put(const Far& to, const void* from, std::size_t bytes) noexcept override { real_.put(to, from, bytes); }
+  void get(const Far& from, void* to, std::size_t bytes, Tally& tally, bool gather) noexcept override {
+    if (!gather) ++single_gets;
+    real_.get(from, to, bytes, tally, gather);
+  }
+  void update(const Far& word, const AtomicCall& call) noexcept override { real_.update(word, call); }
+  void raise(const Far& word, std::uint64_t value) noexcept override { real_.raise(word, value); }
+  void fetch(const Far& word, const AtomicCall& call, void* old, Tally& tally, bool gather) noexcept override {
+    real_.fetch(word, call, old, tally, gather);
+  }
+  void fence() noexcept override { real_.fence(); }
+  void flush(Tally& tally) noexcept override {
+    ++flushes;
+    real_.flush(tally);
+  }
+  bool progress() noexcept override { return real_.progress(); }
+  void rest() noexcept override { real_.rest(); }
+
+ private:
+  Transport& real_;
+};
+
+TEST(Device, ABatchToAnotherNodeIsWaitedForOnce) {
+  run_job(2, {"SHOAL_FAKE_NODES=2", "SHOAL_TRANSPORT=tcp"}, [](Job& job) {
+    constexpr int kBlocks = 20;
+    long* target = allocate<long>(job, kBlocks * 10);
+    CountingTransport transport(*job.world().domain().transport);
+    Domain domain = job.world().domain();
+    domain.transport = &transport;
+    const Segment& heap = *job.segments().find(job.world().heap_base(), 1);
+    const Context world(domain, heap, {2, nullptr, heap.peers.data()});
+    DeviceSetup setup;
+    setup.world = &world;
+    setup.heap = setup.sync = &heap;
+    const CpuRuntime runtime(setup);
+    barrier(job);
+    if (job.me() == 0) {
+      CpuStream stream(runtime);
+      std::vector<long> source(kBlocks * 10), back(kBlocks * 10);
+      for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<long>(i) + 5;
+      int put_flushes = 0, get_flushes = 0;
+      auto kernel = [&](const DeviceView& view) {
+        const KernelCore core(view);
+        std::vector<device::Block> out, in;
+        for (std::size_t i = 0; i < kBlocks; ++i) {
+          out.push_back({target + i * 10, source.data() + i * 10, (i % 11) * sizeof(long)});  // some of no bytes
+          in.push_back({back.data() + i * 10, target + i * 10, (i % 11) * sizeof(long)});
+        }
+        core.put_batch(out.data(), out.size(), 1);
+        out.clear();  // a blocking put has let go of it, and of the data
+        const std::vector<long> sent = std::exchange(source, std::vector<long>(kBlocks * 10));
+        core.quiet();
+        put_flushes = transport.flushes.exchange(0);
+        core.get_batch(in.data(), in.size(), 1);
+        get_flushes = transport.flushes.exchange(0);
+        for (std::size_t i = 0; i < back.size(); ++i) EXPECT_EQ(back[i], i % 10 < i / 10 % 11 ? sent[i] : 0) << i;
+      };
+      device::Launch launch;
+      launch.run = [](void* self, const DeviceView& view) { (*static_cast<decltype(kernel)*>(self))(view); };
+      launch.destroy = [](void*) noexcept {};
+      launch.self = &kernel;
+      launch.name = "test";
+      stream.launch(launch);
+      stream.synchronize();
+      EXPECT_EQ(put_flushes, 1);
+      EXPECT_EQ(get_flushes, 1);
+      EXPECT_EQ(transport.single_gets.load(), 0);
+    }
+    barrier(job);
   });
 }
 

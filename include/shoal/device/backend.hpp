@@ -58,6 +58,6 @@ class Backend {
 };
 
 /// Grows with every change of what this header and view.hpp, runtime.hpp lay down.
-inline constexpr int kAbi = 2;
+inline constexpr int kAbi = 3;
 
 }  // namespace shoal::device

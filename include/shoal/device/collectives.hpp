@@ -64,20 +64,27 @@ SHOAL_DEVICE_FN Slice block_of(std::size_t n, int members, int member) noexcept 
 }
 
 /// Each member shows the next one where its `dest` is: by that every member must choose the same way. One core of a group calls
-/// `show` before the members meet, and `compare` after. A next one on another node is not looked at: that would take its time.
-SHOAL_DEVICE_FN std::size_t shown_at(const Group& group, const TeamView& team) noexcept {
-  return SyncLayout::core(group.core().n_pes(), team.slot, group.first()) + SyncLayout::kShown;
+/// `show` before the members meet, and `compare` after. A next one on another node is told, just before the flag that it waits for
+/// in the meeting: that costs a message, and no time of waiting.
+SHOAL_DEVICE_FN std::uint64_t* shown_at(const Group& group, const TeamView& team, int pe, std::size_t word) noexcept {
+  char* const words = prim::sync_words(group.core().handle(), pe);
+  if (words == nullptr) return nullptr;
+  return reinterpret_cast<std::uint64_t*>(words + SyncLayout::core(group.core().n_pes(), team.slot, group.first()) + word);
 }
 SHOAL_DEVICE_FN void show(const Group& group, const TeamView& team, std::uint64_t place) noexcept {
   const prim::Handle h = group.core().handle();
-  if (prim::lane(h) == 0) prim::store(h, reinterpret_cast<std::uint64_t*>(prim::sync_words(h, prim::me(h)) + shown_at(group, team)), place);
+  if (prim::lane(h) != 0) return;
+  prim::store(h, shown_at(group, team, prim::me(h), SyncLayout::kShown), place);
+  const int next = team.world[(team.rank + 1) % team.size];
+  if (prim::sync_words(h, next) == nullptr) prim::raise_far(h, shown_at(group, team, prim::me(h), SyncLayout::kShownHere), place, next);
 }
 SHOAL_DEVICE_FN void compare(const Group& group, const TeamView& team, std::uint64_t place, const char* call, const void* dest) noexcept {
   const prim::Handle h = group.core().handle();
-  const int next = team.world[(team.rank + 1) % team.size];
-  const char* words = prim::sync_words(h, next);
-  if (words != nullptr && prim::load(h, reinterpret_cast<const std::uint64_t*>(words + shown_at(group, team))) != place)
-    prim::fail(h, call, "dest", Fault::unlike, dest, 0, next);
+  const int next = team.world[(team.rank + 1) % team.size], before = team.world[(team.rank + team.size - 1) % team.size];
+  const std::uint64_t* shown = shown_at(group, team, next, SyncLayout::kShown);
+  if (shown != nullptr && prim::load(h, shown) != place) prim::fail(h, call, "dest", Fault::unlike, dest, 0, next);
+  shown = shown_at(group, team, prim::me(h), SyncLayout::kShownHere);
+  if (prim::sync_words(h, before) == nullptr && prim::load(h, shown) != place) prim::fail(h, call, "dest", Fault::unlike, dest, 0, before);
 }
 
 }  // namespace detail

@@ -12,13 +12,6 @@
 
 namespace shoal::device {
 
-/// One block of a batch, in bytes.
-struct Block {
-  void* dest;
-  const void* source;
-  std::size_t bytes;
-};
-
 class Core {
  public:
   SHOAL_DEVICE_FN explicit Core(const DeviceView& view) noexcept : h_(prim::attach(view)) {}
@@ -126,12 +119,12 @@ class Core {
     strided("put_2d_nbi", dest, source, dst, sst, detail::bytes_of(width, sizeof(T)), rows, sizeof(T), pe, true, engine, false);
   }
 
-  /// Many blocks, in any order; complete as put and get are.
+  /// Many blocks, in any order; complete as put and get are. To another node they go as few messages, waited for once.
   SHOAL_DEVICE_FN void put_batch(const Block* blocks, std::size_t n, int pe) const noexcept {
-    for (std::size_t i = 0; i < n; ++i) move_bytes<Direction::put>("put_batch", blocks[i].dest, blocks[i].source, blocks[i].bytes, pe, Engine::automatic, true, nullptr);
+    move_batch<Direction::put>("put_batch", blocks, n, pe);
   }
   SHOAL_DEVICE_FN void get_batch(const Block* blocks, std::size_t n, int pe) const noexcept {
-    for (std::size_t i = 0; i < n; ++i) move_bytes<Direction::get>("get_batch", blocks[i].dest, blocks[i].source, blocks[i].bytes, pe, Engine::automatic, true, nullptr);
+    move_batch<Direction::get>("get_batch", blocks, n, pe);
   }
 
   /* ---- signals ---- */
@@ -243,6 +236,27 @@ class Core {
     transfer(call, dest, source, bytes, pe, kPut, remote, engine, blocking, event);
     if (!kPut && blocking) prim::drain(h_);
   }
+  template <Direction kDirection>
+  SHOAL_DEVICE_FN void move_batch(const char* call, const Block* blocks, std::size_t n, int pe) const noexcept {
+    constexpr bool kPut = kDirection == Direction::put;
+    bool far = false;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Block& b = blocks[i];
+      if (prim::reach(h_, kPut ? b.dest : b.source, b.bytes, pe, call, kPut ? "dest" : "source") != nullptr) {
+        move_bytes<kDirection>(call, b.dest, b.source, b.bytes, pe, Engine::automatic, true, nullptr);
+        continue;
+      }
+      prim::check_local(h_, kPut ? b.source : b.dest, b.bytes, call, kPut ? "source" : "dest");
+      far = true;  // as all are, but those of no bytes
+    }
+    if (!far) return;
+    Transfer t = describe(call, nullptr, nullptr, 0, pe, kPut, nullptr, Engine::rdma);
+    t.batch = blocks;
+    t.blocks = n;
+    t.keeps_source = kPut;
+    prim::submit(h_, t);
+    if (!kPut) prim::drain(h_);
+  }
   SHOAL_DEVICE_FN void put_signal_bytes(const char* call, void* dest, const void* source, std::size_t bytes, std::uint64_t* word,
                                         std::uint64_t value, SignalOp op, int pe, Engine engine, bool blocking) const noexcept {
     char* to = prim::reach(h_, dest, bytes, pe, call, "dest");
@@ -303,7 +317,7 @@ class Core {
     return prim::share(h_, old);
   }
 
-  /// Updates a sync word of `pe`, given by its offset; gives back the value before.
+  /// Updates a sync word of `pe`, given by its offset; gives back the value before an add.
   SHOAL_DEVICE_FN std::uint64_t raise(const char* call, Update what, std::size_t offset, std::uint64_t value, int pe) const noexcept;
   /// Waits until this PE's own sync word has reached `value`.
   SHOAL_DEVICE_FN void await(const char* call, std::size_t offset, std::uint64_t value, const TeamView* team) const noexcept;
@@ -381,7 +395,10 @@ SHOAL_DEVICE_FN std::uint64_t Core::raise(const char* call, Update what, std::si
       prim::ring(h_, pe);
     } else {
       auto* symmetric = reinterpret_cast<std::uint64_t*>(prim::sync_words(h_, my_pe()) + offset);
-      old = prim::update_far(h_, what, symmetric, value, std::uint64_t{0}, pe, call);
+      if (what == Update::swap)
+        prim::raise_far(h_, symmetric, value, pe);  // nobody asks what was there before
+      else
+        old = prim::update_far(h_, what, symmetric, value, std::uint64_t{0}, pe, call);
     }
   }
   return prim::share(h_, old);
@@ -397,18 +414,14 @@ SHOAL_DEVICE_FN void Core::await(const char* call, std::size_t offset, std::uint
 SHOAL_DEVICE_FN void Core::sync_as(const TeamView& team, int as, const char* call) const noexcept {
   if (team.size <= 1) return prim::full_fence(h_);
   const std::size_t at = SyncLayout::core(n_pes(), team.slot, as);
-  const auto own = [&](std::size_t offset) { return reinterpret_cast<std::uint64_t*>(prim::sync_words(h_, my_pe()) + at + offset); };
-  prim::enter(h_, own(SyncLayout::kOwner), call);
-  auto* epoch_word = own(SyncLayout::kEpoch);
-  const std::uint64_t epoch = *epoch_word + 1;
-  prim::converge(h_);
-  if (prim::lane(h_) == 0) *epoch_word = epoch;
+  char* const own = prim::sync_words(h_, my_pe()) + at;
+  const std::uint64_t epoch = prim::enter(h_, own, call);
   for (int round = 0, distance = 1; distance < team.size; ++round, distance *= 2) {
     const std::size_t flag = at + SyncLayout::round(round);
     raise(call, Update::swap, flag, epoch, team.world[(team.rank + distance) % team.size]);
     await(call, flag, epoch, &team);
   }
-  prim::leave(h_, own(SyncLayout::kOwner));
+  prim::leave(h_, own);
 }
 
 SHOAL_DEVICE_FN void Core::sync_pe(int pe) const noexcept {

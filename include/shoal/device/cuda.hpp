@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// GPUs by CUDA, for programs that nvcc compiles (-std=c++20 --extended-lambda is not needed). The kernels are those of the cpu
+/// GPUs by CUDA, for programs that nvcc compiles (-std=c++20; --extended-lambda is not needed). The kernels are those of the cpu
 /// device: a core is a thread block, Core::for_each spreads over its threads. Several PEs may share one GPU. Throws
-/// std::runtime_error with CUDA's words where a call fails.
+/// std::runtime_error with CUDA's words where a call fails, or with a kernel's mistake where that is why; std::invalid_argument for
+/// arguments that can't be.
 #pragma once
 
 #ifndef __CUDACC__
@@ -12,30 +13,20 @@
 #include <cuda_runtime.h>
 #include <shmem.h>
 
-#include <atomic>
 #include <cstring>
-#include <random>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "../detail/owner.hpp"
+#include "detail/cuda_faults.hpp"
 #include "kernel.hpp"
-#include "prim/cuda_launch.hpp"
 
 namespace shoal::inline v1 {
 
-namespace detail {
-
-inline void check_cuda(cudaError_t code, const char* call) {
-  if (code != cudaSuccess) throw std::runtime_error(std::string("shoal: ") + call + ": " + cudaGetErrorString(code));
-}
-
-}  // namespace detail
-
 /// Whether this machine has a GPU that can be used.
 inline bool has_cuda() noexcept {
+  detail::load_kernels_at_start();
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
 }
@@ -46,14 +37,18 @@ class CudaDevice : private detail::CollectiveOwner {
   /// @param heap_bytes  of symmetric device memory on each PE
   /// @param lanes       threads of a core, a multiple of 32
   explicit CudaDevice(std::size_t heap_bytes, int lanes = 256) : heap_bytes_(heap_bytes), lanes_(lanes) {
+    if (lanes < 32 || lanes > 1024 || lanes % 32 != 0)
+      throw std::invalid_argument("shoal: CudaDevice: lanes: " + std::to_string(lanes) + " is out of range: 32 to 1024, a multiple of 32");
+    if (shmem_team_n_pes(SHMEM_TEAM_SHARED) != shmem_n_pes())
+      throw std::runtime_error("shoal: CudaDevice: the PEs of a job with GPUs must run on one machine: their memory can't be mapped else");
+    detail::load_kernels_at_start();
     int gpus = 0;
     detail::check_cuda(cudaGetDeviceCount(&gpus), "cudaGetDeviceCount");
-    detail::check_cuda(cudaSetDevice(shmem_team_my_pe(SHMEM_TEAM_SHARED) % gpus), "cudaSetDevice");
+    detail::check_cuda(cudaSetDevice(shmem_my_pe() % gpus), "cudaSetDevice");
+    for (int pe = 0; pe < shmem_n_pes(); ++pe) check_link(shmem_my_pe() % gpus, pe % gpus);
     const std::size_t sync_bytes = device::SyncLayout::bytes(shmem_n_pes());
     detail::check_cuda(cudaMalloc(reinterpret_cast<void**>(&block_), sync_bytes + heap_bytes), "cudaMalloc");
     detail::check_cuda(cudaMemset(block_, 0, sync_bytes), "cudaMemset");
-    detail::check_cuda(cudaMalloc(reinterpret_cast<void**>(&launch_), sizeof(device::CudaLaunch)), "cudaMalloc");
-    detail::check_cuda(cudaMemset(launch_, 0, sizeof(device::CudaLaunch)), "cudaMemset");
     detail::check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     share();
     std::vector<char*> heaps(blocks_);
@@ -62,7 +57,6 @@ class CudaDevice : private detail::CollectiveOwner {
     view_.n_pes = shmem_n_pes();
     view_.heap = {reinterpret_cast<std::uintptr_t>(block_ + sync_bytes), heap_bytes, upload(heaps)};
     view_.sync = upload(blocks_);
-    view_.state = launch_;
     shmem_barrier_all();
   }
   ~CudaDevice() {
@@ -73,7 +67,6 @@ class CudaDevice : private detail::CollectiveOwner {
       if (blocks_[pe] != block_) cudaIpcCloseMemHandle(blocks_[pe]);
     shmem_barrier_all();
     for (void* p : uploaded_) cudaFree(p);
-    cudaFree(launch_);
     cudaFree(block_);
   }
   CudaDevice(const CudaDevice&) = delete;
@@ -98,7 +91,7 @@ class CudaDevice : private detail::CollectiveOwner {
     if (slot != 0) {  // whoever had it before
       char* const words = block_ + device::SyncLayout::core(shmem_n_pes(), slot, 0);
       detail::check_cuda(cudaMemset(words, 0, device::SyncLayout::kTeamBytes), "cudaMemset");
-      detail::check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+      detail::check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
       shmem_team_sync(team);
     }
     std::vector<int> world;
@@ -107,15 +100,29 @@ class CudaDevice : private detail::CollectiveOwner {
   }
 
   const device::DeviceView& view() const noexcept { return view_; }
-  /// What the kernels of one launch are handed.
-  device::DeviceView view_of_launch() const noexcept {
-    device::DeviceView view = view_;
-    view.launch = launches_.fetch_add(1, std::memory_order_relaxed);
-    return view;
-  }
   int lanes() const noexcept { return lanes_; }
+  /// Where the `bytes` from `address` on, symmetric, are of `pe`. Throws std::invalid_argument for what isn't.
+  char* at(const void* address, std::size_t bytes, int pe, const std::string& argument) const {
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - view_.heap.base;
+    if (pe < 0 || pe >= view_.n_pes)
+      throw std::invalid_argument("shoal: PE " + std::to_string(view_.me) + ": " + argument + ": PE " + std::to_string(pe) + " is out of range");
+    if (bytes != 0 && (offset >= view_.heap.bytes || bytes > view_.heap.bytes - offset))
+      throw std::invalid_argument("shoal: PE " + std::to_string(view_.me) + ": " + argument + ": " + std::to_string(bytes) +
+                                  " bytes that are not in symmetric device memory, or run past its end");
+    return blocks_[static_cast<std::size_t>(pe)] + (reinterpret_cast<const char*>(view_.heap.base) - block_) + offset;
+  }
+  detail::CudaFaults& faults() const noexcept { return faults_; }
 
  private:
+  /// Throws unless kernels on one GPU can update the other's memory: meetings and signals are such updates.
+  static void check_link(int mine, int theirs) {
+    if (mine == theirs) return;
+    int atomics = 0;
+    detail::check_cuda(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, mine, theirs), "cudaDeviceGetP2PAttribute");
+    if (atomics == 0)
+      throw std::runtime_error("shoal: CudaDevice: GPUs " + std::to_string(mine) + " and " + std::to_string(theirs) +
+                               " can't update each other's memory atomically: choose ones with a link (CUDA_VISIBLE_DEVICES)");
+  }
   /// Maps every PE's block here.
   void share() {
     cudaIpcMemHandle_t mine;
@@ -139,63 +146,19 @@ class CudaDevice : private detail::CollectiveOwner {
     T* there = nullptr;
     detail::check_cuda(cudaMalloc(reinterpret_cast<void**>(&there), values.size() * sizeof(T)), "cudaMalloc");
     uploaded_.push_back(there);
-    detail::check_cuda(cudaMemcpy(there, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+    detail::upload_to(there, values.data(), values.size() * sizeof(T));
     return there;
   }
 
   std::size_t heap_bytes_, used_ = 0;
   int lanes_;
   char* block_ = nullptr;
-  device::CudaLaunch* launch_ = nullptr;
   std::vector<char*> blocks_;
   std::vector<void*> uploaded_;
   device::DeviceView view_;
-  // From a number at random: it is compared with what another program may have left in shared memory.
-  mutable std::atomic<std::uint64_t> launches_{std::uint64_t{std::random_device{}()} << 32 | std::uint64_t{std::random_device{}()}};
+  mutable detail::CudaFaults faults_;
 };
-
-/// Work in order on the GPU. One launch at a time of one device has cores that meet: give those to one stream.
-class CudaStream {
- public:
-  explicit CudaStream(const CudaDevice& on) : device_(on) { detail::check_cuda(cudaStreamCreate(&stream_), "cudaStreamCreate"); }
-  ~CudaStream() {
-    cudaStreamSynchronize(stream_);
-    cudaStreamDestroy(stream_);
-  }
-  CudaStream(const CudaStream&) = delete;
-  CudaStream& operator=(const CudaStream&) = delete;
-
-  /// Between any memory of this PE, by the copy engine.
-  template <class T>
-  void copy(T* dest, const T* source, std::size_t n) const {
-    detail::check_cuda(cudaMemcpyAsync(dest, source, n * sizeof(T), cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
-  }
-  void synchronize() const { detail::check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
-  const CudaDevice& device() const noexcept { return device_; }
-  cudaStream_t handle() const noexcept { return stream_; }
-
- private:
-  const CudaDevice& device_;
-  cudaStream_t stream_ = nullptr;
-};
-
-/// Runs kernel(view, arguments...) on `cores` thread blocks that are all resident, each with 48 KiB of scratch. Returns at once. Throws
-/// std::invalid_argument unless there are 1 to device::kMostCores.
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(device::DeviceView, Parameters...), int cores, const CudaStream& stream, Arguments... arguments) {
-  constexpr std::size_t kScratch = 48 * 1024;
-  if (cores < 1 || cores > device::kMostCores)
-    throw std::invalid_argument("shoal: launch: cores: " + std::to_string(cores) + " is out of range: a launch has 1 to " +
-                                std::to_string(device::kMostCores));
-  std::tuple<device::DeviceView, Parameters...> values(stream.device().view_of_launch(), arguments...);
-  detail::check_cuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kScratch)),
-                     "cudaFuncSetAttribute");
-  std::apply([&](auto&... each) {
-    void* pointers[] = {static_cast<void*>(&each)...};
-    detail::check_cuda(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned>(cores)),
-                                                   dim3(static_cast<unsigned>(stream.device().lanes())), pointers, kScratch, stream.handle()),
-                       "cudaLaunchCooperativeKernel");
-  }, values);
-}
 
 }  // namespace shoal::inline v1
+
+#include "detail/cuda_stream.hpp"  // IWYU pragma: export

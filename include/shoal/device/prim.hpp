@@ -14,8 +14,10 @@
 ///   full_fence, ring(pe), ring_all              order; wake who sleeps
 ///   wait(site, done)                            until `done()`
 ///   submit, drain, move, update_far             engines: queue a transfer, wait for all of them; through the transports
+///   raise_far                                   sets a sync word through the transports, behind those set there before; waits for nothing
 ///   meet(first, count, call)                    cores of this launch
-///   enter(owner, call), leave(owner)            what no other launch of this PE may do at the same time, by the word `owner`
+///   enter(words, call), leave(words)            a meeting over a team, by this core's sync words for it: gives back its epoch; no other
+///                                               launch of this PE is in one there until then
 ///   fail                                        ends the job, naming kernel, core, call and argument
 #pragma once
 

@@ -42,6 +42,8 @@ class Runtime {
   /// `width` is 4 or 8. @return the value before
   virtual std::uint64_t update(CoreState& core, Update what, void* word, int width, std::uint64_t operand, std::uint64_t compare, int pe,
                                const char* call) noexcept = 0;
+  /// Sets a sync word at a PE of another node, behind all that was raised there before; waits for nothing.
+  virtual void raise(std::uint64_t* word, std::uint64_t value, int pe) noexcept = 0;
   /// Returns when `done(argument)`: yields, then sleeps.
   virtual void wait(CoreState& core, const Site& site, bool (*done)(void*), void* argument) noexcept = 0;
   /// Wakes whoever of `pe` sleeps; of all PEs for -1.
@@ -69,6 +71,7 @@ struct LaunchState {
   std::atomic<std::uint64_t> ended{0};  ///< the cores whose kernel has returned, a bit each
   const char* kernel = nullptr;  ///< its name, or null: to be looked up by `entry`
   const void* entry = nullptr;
+  std::uint64_t number = 0;      ///< no other launch of this PE has it
 };
 
 struct alignas(64) CoreState {

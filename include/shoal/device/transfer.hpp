@@ -12,6 +12,13 @@ class TransferEvent;
 /// Which side of a transfer is another PE's memory: its destination, or its source.
 enum class Direction : std::uint8_t { put, get };
 
+/// One block of a batch, in bytes.
+struct Block {
+  void* dest;
+  const void* source;
+  std::size_t bytes;
+};
+
 /// One copy by an engine. The remote side is a symmetric address of this PE's; `mapped` is where it is mapped here, or null.
 struct Transfer {
   void* to = nullptr;
@@ -20,6 +27,7 @@ struct Transfer {
   std::size_t blocks = 1;
   std::ptrdiff_t to_stride = 0;       ///< from block to block, in bytes
   std::ptrdiff_t from_stride = 0;
+  const Block* batch = nullptr;       ///< `blocks` of these instead of all that is above
   int pe = 0;
   bool is_put = true;
   char* mapped = nullptr;

@@ -65,6 +65,15 @@ struct DeviceView {
 };
 static_assert(std::is_trivially_copyable_v<DeviceView> && std::is_trivially_copyable_v<TeamView>);
 
+/// The launch that a core met in last over a team, in one word: the epoch of its first meeting there, and how many cores it has.
+struct Met {
+  std::uint64_t first;
+  int cores;
+
+  SHOAL_DEVICE_FN std::uint64_t word() const noexcept { return first << 8 | static_cast<std::uint64_t>(cores); }
+  SHOAL_DEVICE_FN static Met of(std::uint64_t word) noexcept { return {word >> 8, static_cast<int>(word & 255)}; }
+};
+
 /// The sync words of a PE, in symmetric memory of the library's own.
 ///
 ///   offset             size             what
@@ -72,11 +81,12 @@ static_assert(std::is_trivially_copyable_v<DeviceView> && std::is_trivially_copy
 ///     4096            8 * n_pes         pair words: a counter per PE, for meetings of two
 ///   teams(n_pes)     64 KiB each        one area a team slot: 1 KiB for each core number
 ///   in a core's KiB: the flags of the dissemination barrier's rounds (of a million PEs); at 896, this core's own epoch; at 904, who of
-///   this PE meets there now (prim::enter); at 912, what the members of a collective show each other
+///   this PE meets there now (prim::enter); at 912, what the members of a collective show each other; at 920, what the member before
+///   shows this one where it is on another node; at 928, the launch that meets there (Met) and, for this PE alone, its number
 struct SyncLayout {
   static constexpr std::size_t kPairs = 4096;
   static constexpr std::size_t kCoreBytes = 1024, kTeamBytes = kCoreBytes * kMostCores;
-  static constexpr std::size_t kEpoch = 896, kOwner = 904, kShown = 912;
+  static constexpr std::size_t kEpoch = 896, kOwner = 904, kShown = 912, kShownHere = 920, kMet = 928, kMetBy = 936;
   static constexpr int kTeams = 1088;
   SHOAL_DEVICE_FN static constexpr std::size_t teams(int n_pes) {
     return (kPairs + static_cast<std::size_t>(n_pes) * 8 + 4095) / 4096 * 4096;
@@ -91,6 +101,6 @@ struct SyncLayout {
   static constexpr std::size_t bytes(int n_pes) { return core(n_pes, kTeams, 0); }
 };
 
-static_assert(SyncLayout::round(19) + 8 <= SyncLayout::kEpoch && SyncLayout::kShown + 8 <= SyncLayout::kCoreBytes);
+static_assert(SyncLayout::round(19) + 8 <= SyncLayout::kEpoch && SyncLayout::kMetBy + 8 <= SyncLayout::kCoreBytes);
 
 }  // namespace shoal::device

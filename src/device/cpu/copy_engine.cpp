@@ -48,15 +48,8 @@ std::uint64_t CopyEngine::due(const device::CoreState& core, const Transfer& tra
 }
 
 void CopyEngine::submit(device::CoreState& core, const Transfer& transfer) {
-  Task task{&core, transfer, nullptr};
-  const std::size_t bytes = transfer.bytes;
-  if (transfer.keeps_source && bytes * transfer.blocks != 0) {
-    task.kept = std::make_unique<char[]>(bytes * transfer.blocks);
-    copy_strided(task.kept.get(), static_cast<const char*>(transfer.from), static_cast<std::ptrdiff_t>(bytes),
-                 transfer.from_stride, bytes, transfer.blocks);
-    task.transfer.from = task.kept.get();
-    task.transfer.from_stride = static_cast<std::ptrdiff_t>(bytes);
-  }
+  Task task{&core, transfer, nullptr, {}};
+  if (transfer.keeps_source) keep_source(task);
   {
     const std::lock_guard guard(mutex_);
     // In order means one at a time: with delays, which put the cores' own copies here as well, a single worker does
@@ -70,6 +63,30 @@ void CopyEngine::submit(device::CoreState& core, const Transfer& transfer) {
     tasks_.emplace(when, std::move(task));
   }
   changed_.notify_one();
+}
+
+void CopyEngine::keep_source(Task& task) {
+  Transfer& transfer = task.transfer;
+  const std::size_t bytes = transfer.bytes;
+  if (transfer.batch != nullptr) {
+    task.batch.assign(transfer.batch, transfer.batch + transfer.blocks);
+    std::size_t all = 0;
+    for (const device::Block& block : task.batch) all += block.bytes;
+    task.kept = std::make_unique<char[]>(all);
+    char* to = task.kept.get();
+    for (device::Block& block : task.batch) {
+      std::memcpy(to, block.source, block.bytes);
+      block.source = to;
+      to += block.bytes;
+    }
+    transfer.batch = task.batch.data();
+  } else if (bytes * transfer.blocks != 0) {
+    task.kept = std::make_unique<char[]>(bytes * transfer.blocks);
+    copy_strided(task.kept.get(), static_cast<const char*>(transfer.from), static_cast<std::ptrdiff_t>(bytes),
+                 transfer.from_stride, bytes, transfer.blocks);
+    transfer.from = task.kept.get();
+    transfer.from_stride = static_cast<std::ptrdiff_t>(bytes);
+  }
 }
 
 void CopyEngine::work() {
@@ -105,11 +122,16 @@ void CopyEngine::perform(const Context& world, const Transfer& t) noexcept {
   auto* to = static_cast<char*>(t.to);
   if (t.mapped != nullptr && t.is_put) to = t.mapped;
   if (t.mapped != nullptr && !t.is_put) from = t.mapped;
-  if (t.bytes == 0) {
+  // Many blocks are waited for together, by the quiet at the end.
+  const auto move = [&](void* dest, const void* source, std::size_t bytes) {
+    t.is_put ? world.put(dest, source, bytes, t.pe, t.call) : world.get_nbi(dest, source, bytes, t.pe, t.call);
+  };
+  if (t.batch != nullptr) {
+    for (std::size_t i = 0; i < t.blocks; ++i) move(t.batch[i].dest, t.batch[i].source, t.batch[i].bytes);
+  } else if (t.bytes == 0) {
     // a signal alone
   } else if (t.mapped == nullptr) {
-    for (std::size_t i = 0; i < t.blocks; ++i, to += t.to_stride, from += t.from_stride)
-      t.is_put ? world.put(to, from, t.bytes, t.pe, t.call) : world.get(to, from, t.bytes, t.pe, t.call);
+    for (std::size_t i = 0; i < t.blocks; ++i, to += t.to_stride, from += t.from_stride) move(to, from, t.bytes);
   } else if (t.blocks == 1) {
     copy_shared(to, from, t.bytes);
   } else {

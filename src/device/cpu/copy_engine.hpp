@@ -44,8 +44,11 @@ class CopyEngine final {
   struct Task {
     device::CoreState* core;
     device::Transfer transfer;
-    std::unique_ptr<char[]> kept;  // a copy of the source
+    std::unique_ptr<char[]> kept;      // a copy of the source
+    std::vector<device::Block> batch;  // whose sources lie there
   };
+  /// Takes a copy of the source, so that the caller may reuse it.
+  static void keep_source(Task& task);
   void work();
   /// When a transfer that is submitted now is to be carried out.
   std::uint64_t due(const device::CoreState& core, const device::Transfer& transfer);

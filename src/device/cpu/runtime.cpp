@@ -15,6 +15,7 @@ using namespace device;
 namespace {
 
 constexpr std::size_t kXdmaFrom = 64 * 1024;  // below, handing a copy over costs more than making it
+constexpr int kLongWait = 100;                // looks in vain after which a meeting's members are looked at
 
 template <class T>
 std::uint64_t apply(const Context& world, Update what, T* word, T operand, T expected, int pe,
@@ -114,19 +115,50 @@ std::uint64_t CpuRuntime::update(CoreState&, Update what, void* word, int width,
   return apply(world, what, static_cast<std::uint64_t*>(word), operand, compare, pe, call);
 }
 
-int CpuRuntime::deserter(const CoreState& core, const Site& site) const noexcept {
-  const std::size_t offset = static_cast<std::size_t>(static_cast<const char*>(site.word) - core.sync[core.me]);
-  const std::size_t epoch_at = offset / SyncLayout::kCoreBytes * SyncLayout::kCoreBytes + SyncLayout::kEpoch;
-  for (int i = 0; i < site.team->size; ++i) {
-    const int pe = site.team->world[i];
-    const char* words = core.sync[pe];
-    if (words == nullptr || __atomic_load_n(reinterpret_cast<const std::uint64_t*>(words), __ATOMIC_ACQUIRE) == 0)
-      continue;
-    // It has left; did it make this call before?
-    const auto* epoch = reinterpret_cast<const std::int64_t*>(words + epoch_at);
-    if (__atomic_load_n(epoch, __ATOMIC_RELAXED) - site.value < 0) return pe;
+void CpuRuntime::raise(std::uint64_t* word, std::uint64_t value, int pe) noexcept {
+  const auto offset = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(word) - setup_.sync->base);
+  setup_.world->domain().transport->raise({pe, setup_.sync->key, offset}, value);
+}
+
+std::uint64_t CpuRuntime::sync_word(const CoreState& core, int pe, std::size_t offset) const noexcept {
+  if (const char* words = core.sync[pe])
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(words + offset), __ATOMIC_ACQUIRE);
+  return setup_.world->fetch_far(core.sync[core.me] + offset, {AtomicOp::fetch, 8}, pe,
+                                 "looking for a PE that is missing");
+}
+
+int CpuRuntime::smaller_launch(const CoreState& core, const Site& site, int pe) const noexcept {
+  // Two launches meet with each other if some core made the same meeting in both.
+  for (int k = 0; k < core.index; ++k) {
+    const std::size_t at = SyncLayout::core(core.n_pes, site.team->slot, k);
+    if (sync_word(core, core.me, at + SyncLayout::kMetBy) != core.launch->number) continue;
+    const Met mine = Met::of(sync_word(core, core.me, at + SyncLayout::kMet));
+    // The epoch first: the launch that is read then has made that meeting, or begun later.
+    const std::uint64_t its_last = sync_word(core, pe, at + SyncLayout::kEpoch);
+    const Met its = Met::of(sync_word(core, pe, at + SyncLayout::kMet));
+    if (its.cores != 0 && its.cores <= core.index && mine.first <= its_last &&
+        its.first <= sync_word(core, core.me, at + SyncLayout::kEpoch))
+      return its.cores;
   }
-  return -1;
+  return 0;
+}
+
+std::string CpuRuntime::why_never(const CoreState& core, const Site& site, int pe) const {
+  const std::size_t own = SyncLayout::core(core.n_pes, site.team->slot, core.index);
+  const bool has_left = sync_word(core, pe, 0) != 0;
+  const auto came = [&] {
+    return static_cast<std::int64_t>(sync_word(core, pe, own + SyncLayout::kEpoch)) - site.value >= 0;
+  };
+  if (came()) return {};
+  if (const int cores = smaller_launch(core, site, pe); cores != 0)
+    return strf("PE %d has launched this with %d core%s, and this PE with %d: every PE of the team must launch as many",
+                pe, cores, cores == 1 ? "" : "s", core.cores);
+  if (has_left)
+    return strf(
+        "PE %d has come to the end of the job without this call: every PE of the team must make it, "
+        "with the same cores",
+        pe);
+  return {};
 }
 
 void CpuRuntime::end_hopeless(const CoreState& core, const Site& site, bool long_wait, bool (*done)(void*),
@@ -139,27 +171,40 @@ void CpuRuntime::end_hopeless(const CoreState& core, const Site& site, bool long
                     strf("core %d of this launch has ended without this call: every core of the group must make it",
                          std::countr_zero(gone)));
   }
-  if (site.team != nullptr && long_wait) {
-    const int pe = deserter(core, site);
-    if (pe >= 0)
-      kernel_failed(core, site.call,
-                    strf("PE %d has come to the end of the job without this call: every PE of the team must make it, "
-                         "with the same cores",
-                         pe));
+  if (site.team == nullptr || !long_wait) return;
+  for (int i = 0; i < site.team->size; ++i) {
+    const int pe = site.team->world[i];
+    if (pe == core.me || core.sync[pe] == nullptr) continue;
+    if (const std::string why = why_never(core, site, pe); !why.empty()) kernel_failed(core, site.call, why);
   }
 }
 
+void CpuRuntime::end_hopeless_far(const CoreState& core, const Site& site, bool (*done)(void*),
+                                  void* argument) const noexcept {
+  const int size = site.team->size, before = site.team->world[(site.team->rank + size - 1) % size];
+  if (core.sync[before] != nullptr) return;
+  const std::string why = why_never(core, site, before);
+  if (!why.empty() && !done(argument)) kernel_failed(core, site.call, why);
+}
+
 void CpuRuntime::wait(CoreState& core, const Site& site, bool (*done)(void*), void* argument) noexcept {
-  int looks = 0;
-  auto over = [&] {
-    if (done(argument)) return true;
-    end_hopeless(core, site, ++looks > 100, done, argument);
-    return false;
-  };
   const WaitSite told(site.call, names_of(core.launch->kernel, core.launch->entry).format.c_str(),
                       static_cast<unsigned long long>(core.index), reinterpret_cast<std::uintptr_t>(site.word),
                       static_cast<unsigned long long>(site.value));
-  setup_.world->domain().waiter->wait_longer(site.users ? Bell::user : Bell::sync, told, over);
+  const bool asks_far = site.team != nullptr && setup_.world->domain().spans_nodes();
+  int looks = 0;
+  // Who asks another node does so between two waits, ever more rarely.
+  for (int asks_at = 2 * kLongWait;; asks_at *= 2) {
+    bool over = false;
+    setup_.world->domain().waiter->wait_longer(site.users ? Bell::user : Bell::sync, told, [&] {
+      over = done(argument);
+      if (over) return true;
+      end_hopeless(core, site, looks > kLongWait, done, argument);
+      return ++looks == asks_at && asks_far;
+    });
+    if (over) return;
+    end_hopeless_far(core, site, done, argument);
+  }
 }
 
 void CpuRuntime::ring(int pe) noexcept {

@@ -3,6 +3,7 @@
 //
 // Thread safety: all functions, from any core.
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,7 @@ class CpuRuntime final : public device::Runtime {
   void move(device::CoreState& core, const device::Transfer& transfer) noexcept override;
   std::uint64_t update(device::CoreState& core, device::Update what, void* word, int width, std::uint64_t operand,
                        std::uint64_t compare, int pe, const char* call) noexcept override;
+  void raise(std::uint64_t* word, std::uint64_t value, int pe) noexcept override;
   void wait(device::CoreState& core, const device::Site& site, bool (*done)(void*), void* argument) noexcept override;
   void ring(int pe) noexcept override;
   [[noreturn]] void fail(const device::CoreState& core, const char* call, const char* argument, device::Fault fault,
@@ -56,15 +58,25 @@ class CpuRuntime final : public device::Runtime {
   /// What every core of this PE starts with.
   void set_up(device::CoreState& core) const noexcept;
   const DeviceSetup& setup() const noexcept { return setup_; }
+  /// For a launch: no other one of this PE has it.
+  std::uint64_t next_launch() const noexcept { return launches_.fetch_add(1, std::memory_order_relaxed); }
   /// Tells the others that this PE will run no more kernels.
   void leave() noexcept;
 
  private:
-  /// A member of the site's team that has left the job without the call that this core waits in, or -1.
-  int deserter(const device::CoreState& core, const device::Site& site) const noexcept;
-  /// Ends the job if the core waits for something that cannot come any more.
+  /// A sync word of any PE; of another node's, by the transports.
+  std::uint64_t sync_word(const device::CoreState& core, int pe, std::size_t offset) const noexcept;
+  /// Why this core waits for `pe` in vain, in a meeting of the site's team; empty: it may still come.
+  std::string why_never(const device::CoreState& core, const device::Site& site, int pe) const;
+  /// How many cores `pe` has in the launch that meets with this core's, if those are too few for the meeting that it
+  /// waits in; else 0.
+  int smaller_launch(const device::CoreState& core, const device::Site& site, int pe) const noexcept;
+  /// Ends the job if the core waits for something that cannot come any more: other cores, or PEs of this node.
   void end_hopeless(const device::CoreState& core, const device::Site& site, bool long_wait, bool (*done)(void*),
                     void* argument) const noexcept;
+  /// The same for the PE before this one in the team, on another node: whoever is missing is that for one that waits.
+  void end_hopeless_far(const device::CoreState& core, const device::Site& site, bool (*done)(void*),
+                        void* argument) const noexcept;
 
   /// How a kernel is spoken of. Looked up once, then kept.
   struct Names {
@@ -76,6 +88,7 @@ class CpuRuntime final : public device::Runtime {
   const DeviceSetup setup_;
   mutable std::mutex naming_;
   mutable std::map<std::pair<const char*, const void*>, Names> names_;
+  mutable std::atomic<std::uint64_t> launches_{1};
   std::vector<device::Bells> bells_;
   CopyEngine xdma_, rdma_;
 };

@@ -131,6 +131,7 @@ void CpuStream::run_kernel(const device::Launch& launch) noexcept {
   current_.launch = &launch;
   current_.shared.kernel = launch.name;
   current_.shared.entry = launch.entry;
+  current_.shared.number = runtime_.next_launch();
   current_.shared.ended.store(0, std::memory_order_relaxed);
   current_.spins = launch.cores * runtime_.setup().world->n_pes() <= runtime_.setup().processors ? kSpins : kFewSpins;
   current_.remaining.store(static_cast<std::uint32_t>(others), std::memory_order_relaxed);

@@ -7,8 +7,6 @@
 
 #include <cuda/atomic>
 
-#include <cstdio>
-
 #include "../transfer.hpp"
 #include "cuda_launch.hpp"
 
@@ -56,15 +54,35 @@ __device__ T share(Handle, T value) noexcept {
   return shared;
 }
 
+__device__ inline void copy_text(char* to, const char* from, int room) noexcept {
+  for (; room > 1 && *from != 0; --room) *to++ = *from++;
+  *to = 0;
+}
+/// The first thread that fails describes its mistake for the host, which says it; the others wait for that: a trap ends all of them
+/// at once.
 __device__ [[noreturn]] inline void fail(Handle core, const char* call, const char* argument, Fault fault, const void* address = nullptr,
                                          std::size_t bytes = 0, int pe = -1, const char* text = "") noexcept {
-  const char* what = fault == Fault::pe ? "is out of range" : fault == Fault::foreign ? "is not symmetric memory"
-                   : fault == Fault::overrun ? "runs past the end of its memory" : fault == Fault::misaligned ? "is misaligned"
-                   : fault == Fault::unreachable ? "cannot be reached by this engine" : fault == Fault::scratch ? "is more scratch than there is"
-                   : fault == Fault::unlike ? "is another one at that PE: pass symmetric memory that is alike on all, or none" : text;
-  if (threadIdx.x == 0)
-    printf("shoal: PE %d: core %d: %s: %s: %p (%llu bytes, PE %d) %s\n", core->me, static_cast<int>(blockIdx.x), call, argument, address,
-           static_cast<unsigned long long>(bytes), pe, what);
+  auto& launch = *static_cast<CudaLaunch*>(core->state);
+  cuda::atomic_ref<unsigned, cuda::thread_scope_device> failed(launch.failed);
+  unsigned nobody = 0;
+  if (failed.compare_exchange_strong(nobody, 1, cuda::memory_order_relaxed)) {
+    CudaFault& told = *launch.fault;
+    told.core = static_cast<int>(blockIdx.x);
+    told.pe = pe;
+    told.fault = fault;
+    told.address = address;
+    told.bytes = bytes;
+    told.launch = core->launch;
+    copy_text(told.call, call, sizeof told.call);
+    copy_text(told.argument, argument, sizeof told.argument);
+    copy_text(told.text, text, sizeof told.text);
+    __threadfence_system();
+    *static_cast<volatile int*>(&told.told) = 1;
+    __threadfence_system();
+    failed.store(2, cuda::memory_order_release);
+  } else {
+    while (failed.load(cuda::memory_order_acquire) != 2) __nanosleep(100);
+  }
   __trap();
   __builtin_unreachable();
 }
@@ -86,12 +104,6 @@ __device__ inline bool symmetric(Handle core, const void* address, std::size_t b
 __device__ inline std::uint64_t place(Handle core, const void* address, std::size_t bytes) noexcept {
   return symmetric(core, address, bytes) ? reinterpret_cast<std::uintptr_t>(address) - core->heap.base + 1 : 0;
 }
-__device__ inline void check_local(Handle core, const void* address, std::size_t bytes, const char* call, const char* argument) noexcept {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  if (at - core->heap.base < core->heap.bytes && bytes > core->heap.bytes - (at - core->heap.base))
-    fail(core, call, argument, Fault::overrun, address, bytes, core->me);
-}
-
 __device__ inline char* scratch(Handle) noexcept {
   extern __shared__ __align__(64) char shoal_scratch[];
   return shoal_scratch;
@@ -101,47 +113,87 @@ __device__ inline std::size_t scratch_bytes(Handle) noexcept {
   asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
   return bytes;
 }
+__device__ inline void check_local(Handle core, const void* address, std::size_t bytes, const char* call, const char* argument) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (at - core->heap.base < core->heap.bytes && bytes > core->heap.bytes - (at - core->heap.base))
+    fail(core, call, argument, Fault::overrun, address, bytes, core->me);
+  const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(scratch(core));
+  if (offset < scratch_bytes(core) && bytes > scratch_bytes(core) - offset)
+    fail(core, call, argument, Fault::overrun, address, bytes, core->me);
+}
+
 __device__ inline bool in_scratch(Handle core, const void* address, std::size_t bytes) noexcept {
   return holds({reinterpret_cast<std::uintptr_t>(scratch(core)), scratch_bytes(core), nullptr}, reinterpret_cast<std::uintptr_t>(address), bytes);
 }
 
-__device__ inline void copy(Handle, void* to, const void* from, std::size_t bytes) noexcept {
-  auto* d = static_cast<char*>(to);
-  const auto* s = static_cast<const char*>(from);
-  std::size_t done = 0;
-  if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16 == 0) {
-    for (std::size_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) reinterpret_cast<uint4*>(d)[i] = reinterpret_cast<const uint4*>(s)[i];
-    done = bytes / 16 * 16;
+/// The widest of 16, 8, 4 and 1 bytes of which all of these are multiples: a word of the user's is written whole.
+__device__ inline std::size_t unit_of(std::uintptr_t a, std::uintptr_t b, std::uintptr_t c = 0, std::uintptr_t d = 0, std::uintptr_t e = 0) noexcept {
+  const std::uintptr_t all = a | b | c | d | e;
+  return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 1;
+}
+template <class Unit>
+__device__ void copy_units(char* to, const char* from, std::ptrdiff_t to_stride, std::ptrdiff_t from_stride, std::size_t units,
+                           std::size_t blocks) noexcept {
+  for (std::size_t i = threadIdx.x; i < units * blocks; i += blockDim.x) {
+    const auto block = static_cast<std::ptrdiff_t>(i / units);
+    const std::size_t unit = i % units;
+    reinterpret_cast<Unit*>(to + block * to_stride)[unit] = reinterpret_cast<const Unit*>(from + block * from_stride)[unit];
   }
-  for (std::size_t i = done + threadIdx.x; i < bytes; i += blockDim.x) d[i] = s[i];
-  __syncthreads();
 }
 __device__ inline void copy_strided(Handle, char* to, const char* from, std::ptrdiff_t to_stride, std::ptrdiff_t from_stride, std::size_t bytes,
                                     std::size_t blocks) noexcept {
-  for (std::size_t i = threadIdx.x; i < bytes * blocks; i += blockDim.x) {
-    const auto block = static_cast<std::ptrdiff_t>(i / bytes);
-    to[block * to_stride + static_cast<std::ptrdiff_t>(i % bytes)] = from[block * from_stride + static_cast<std::ptrdiff_t>(i % bytes)];
+  switch (unit_of(reinterpret_cast<std::uintptr_t>(to), reinterpret_cast<std::uintptr_t>(from), bytes, static_cast<std::uintptr_t>(to_stride),
+                  static_cast<std::uintptr_t>(from_stride))) {
+    case 16: copy_units<uint4>(to, from, to_stride, from_stride, bytes / 16, blocks); break;
+    case 8: copy_units<unsigned long long>(to, from, to_stride, from_stride, bytes / 8, blocks); break;
+    case 4: copy_units<unsigned>(to, from, to_stride, from_stride, bytes / 4, blocks); break;
+    default: copy_units<char>(to, from, to_stride, from_stride, bytes, blocks); break;
   }
+  __syncthreads();
+}
+/// The body in the widest units that both sides' places allow, the rest byte by byte.
+__device__ inline void copy(Handle, void* to, const void* from, std::size_t bytes) noexcept {
+  auto* d = static_cast<char*>(to);
+  const auto* s = static_cast<const char*>(from);
+  const std::size_t unit = unit_of(reinterpret_cast<std::uintptr_t>(to), reinterpret_cast<std::uintptr_t>(from), bytes >= 16 ? 0 : bytes);
+  const std::size_t body = bytes / unit * unit;
+  switch (unit) {
+    case 16: copy_units<uint4>(d, s, 0, 0, body / 16, 1); break;
+    case 8: copy_units<unsigned long long>(d, s, 0, 0, body / 8, 1); break;
+    case 4: copy_units<unsigned>(d, s, 0, 0, body / 4, 1); break;
+    default: copy_units<char>(d, s, 0, 0, body, 1); break;
+  }
+  for (std::size_t i = body + threadIdx.x; i < bytes; i += blockDim.x) d[i] = s[i];
   __syncthreads();
 }
 
 template <class T>
 using Word = cuda::atomic_ref<T, cuda::thread_scope_system>;
 template <class T>
+inline constexpr bool kWord = (sizeof(T) == 4 || sizeof(T) == 8) && alignof(T) == sizeof(T);
+/// What is no word of 4 or 8 bytes is written by its bytes, or whole where the GPU can.
+template <class T>
 __device__ void store(Handle, T* word, T value) noexcept {
-  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+  if constexpr (kWord<T>) {
     Word<T>(*word).store(value, cuda::memory_order_release);
   } else {
     __threadfence_system();
-    *const_cast<volatile T*>(word) = value;
+    if constexpr (std::is_arithmetic_v<T>)
+      *const_cast<volatile T*>(word) = value;
+    else
+      *word = value;
   }
 }
 template <class T>
 __device__ T load(Handle, const T* word) noexcept {
-  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+  if constexpr (kWord<T>) {
     return Word<T>(*const_cast<T*>(word)).load(cuda::memory_order_acquire);
   } else {
-    const T value = *const_cast<const volatile T*>(word);
+    T value;
+    if constexpr (std::is_arithmetic_v<T>)
+      value = *const_cast<const volatile T*>(word);
+    else
+      value = *word;
     __threadfence_system();
     return value;
   }
@@ -196,6 +248,9 @@ template <class T>
 __device__ T update_far(Handle core, Update, T*, T, T, int pe, const char* call) noexcept {
   fail(core, call, "pe", Fault::unreachable, nullptr, 0, pe);
 }
+__device__ inline void raise_far(Handle core, std::uint64_t*, std::uint64_t, int pe) noexcept {
+  fail(core, "sync", "pe", Fault::unreachable, nullptr, 0, pe);
+}
 __device__ inline void drain(Handle) noexcept { __syncthreads(); }
 
 /// All blocks are resident: the launch is cooperative.
@@ -216,8 +271,14 @@ __device__ inline void meet(Handle core, int first, int count, const char*) noex
   __syncthreads();
 }
 
-__device__ inline void enter(Handle, std::uint64_t*, const char*) noexcept {}
-__device__ inline void leave(Handle, std::uint64_t*) noexcept {}
+__device__ inline std::uint64_t enter(Handle, char* words, const char*) noexcept {
+  auto* const word = reinterpret_cast<std::uint64_t*>(words + SyncLayout::kEpoch);
+  const std::uint64_t epoch = *word + 1;
+  __syncthreads();  // every lane has read it
+  if (threadIdx.x == 0) *word = epoch;
+  return epoch;
+}
+__device__ inline void leave(Handle, char*) noexcept {}
 
 __device__ inline char* sync_words(Handle core, int pe) noexcept { return core->sync[pe]; }
 
