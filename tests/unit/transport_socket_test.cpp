@@ -82,6 +82,29 @@ class Pair : public testing::Test {
     EXPECT_TRUE(static_cast<bool>(socket)) << why;
     return socket;
   }
+  /// Connects to PE 1 in PE 0's name.
+  UniqueFd say_hello() const {
+    wire::Hello hello{wire::kMagic, wire::kVersion, 0, 1, {}};
+    for (std::size_t i = 0; i < sizeof hello.job; ++i)
+      hello.job[i] = static_cast<std::uint8_t>(std::stoi(addresses[0].substr(2 * i, 2), nullptr, 16));
+    UniqueFd socket = connect(1);
+    EXPECT_EQ(::send(socket.get(), &hello, sizeof hello, 0), static_cast<ssize_t>(sizeof hello));
+    return socket;
+  }
+  static void await_welcome(const UniqueFd& socket) {
+    wire::Welcome welcome{};
+    pollfd come{socket.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&come, 1, static_cast<int>(kDeadlineNs / 1'000'000)), 1);
+    EXPECT_EQ(::recv(socket.get(), &welcome, sizeof welcome, 0), static_cast<ssize_t>(sizeof welcome));
+    EXPECT_EQ(welcome.answer, wire::Answer::welcome);
+  }
+  void add_from_1() {
+    std::uint64_t old = 0;
+    Tally tally;
+    pes[1].transport->fetch({0, kMemory, 0}, {AtomicOp::add, 8, 1}, &old, tally, false);
+    for (const std::uint64_t deadline = now_ns() + kDeadlineNs; !tally.done() && now_ns() < deadline;) pes[1].transport->progress();
+    EXPECT_TRUE(tally.done());
+  }
   void put_42() {
     const std::uint64_t value = 42;
     pes[0].transport->put({1, kMemory, 8}, &value, sizeof value);
@@ -105,13 +128,43 @@ TEST_F(Pair, WhoIsSilentForLongerThanATryIsWaitedFor) {
 }
 
 TEST_F(Pair, AConnectionThatWasGivenUpIsPassedOver) {
-  wire::Hello hello{wire::kMagic, wire::kVersion, 0, 1, {}};
-  for (std::size_t i = 0; i < sizeof hello.job; ++i)
-    hello.job[i] = static_cast<std::uint8_t>(std::stoi(addresses[0].substr(2 * i, 2), nullptr, 16));
-  ASSERT_EQ(::send(connect(1).get(), &hello, sizeof hello, 0), static_cast<ssize_t>(sizeof hello));
+  say_hello();
   for (Pe& pe : pes) pe.transport->start(addresses);
   put_42();
   EXPECT_TRUE(has_42(kDeadlineNs));
+  EXPECT_EQ(pes[1].count_refusals(), 0u);
+}
+
+TEST_F(Pair, WhoGaveUpAsItWasWelcomedIsNotCountedOn) {
+  for (Pe& pe : pes) pe.transport->start(addresses);
+  await_welcome(say_hello());
+  put_42();
+  EXPECT_TRUE(has_42(kDeadlineNs));
+  EXPECT_EQ(pes[1].count_refusals(), 0u);
+}
+
+TEST_F(Pair, WhoIsWelcomedIsWaitedForUntilItGivesUp) {
+  for (Pe& pe : pes) pe.transport->start(addresses);
+  UniqueFd welcomed = say_hello();
+  await_welcome(welcomed);
+  std::atomic<bool> done{false};
+  std::thread speaker([&] { add_from_1(), done = true; });
+  ::poll(nullptr, 0, 50);
+  EXPECT_FALSE(done) << "PE 1 has connected to one that may count on its own connection";
+  welcomed.reset();
+  speaker.join();
+  EXPECT_EQ(pes[0].load(0), 1u);
+}
+
+TEST_F(Pair, OfOnePeOneConnectionIsTaken) {
+  for (Pe& pe : pes) pe.transport->start(addresses);
+  const UniqueFd sockets[2] = {say_hello(), say_hello()};
+  for (const UniqueFd& socket : sockets) await_welcome(socket);
+  const wire::Confirm confirm{wire::kConfirmMagic, 0};
+  for (const UniqueFd& socket : sockets) ASSERT_EQ(::send(socket.get(), &confirm, sizeof confirm, 0), static_cast<ssize_t>(sizeof confirm));
+  for (const std::uint64_t deadline = now_ns() + kDeadlineNs; pes[1].count_refusals() == 0 && now_ns() < deadline;) ::poll(nullptr, 0, 1);
+  EXPECT_EQ(pes[1].count_refusals(), 1u);
+  for (Pe& pe : pes) pe.transport->leaving();
 }
 
 /// PE 0 is misled about where PE 1 is, and tries to connect there.
@@ -131,20 +184,13 @@ class MisledPair : public Pair {
     there.reset(::accept(listener.get(), nullptr, nullptr));
   }
   ~MisledPair() override { speaker.join(); }
-  void connect_from_1() {
-    std::uint64_t old = 0;
-    Tally tally;
-    pes[1].transport->fetch({0, kMemory, 0}, {AtomicOp::add, 8, 1}, &old, tally, false);
-    for (const std::uint64_t deadline = now_ns() + kDeadlineNs; !tally.done() && now_ns() < deadline;) pes[1].transport->progress();
-    EXPECT_TRUE(tally.done());
-  }
   UniqueFd there;  // the other end of what PE 0 has connected
   std::thread speaker;
 };
 
 TEST_F(MisledPair, WhoCannotReachTheOtherTakesItsConnection) {
   there.reset();
-  connect_from_1();
+  add_from_1();
   EXPECT_TRUE(has_42(kDeadlineNs));
 }
 
@@ -154,7 +200,7 @@ TEST_F(MisledPair, TheOwnHelloThatComesBackIsNoWelcome) {
   ASSERT_EQ(::send(there.get(), &hello, sizeof hello, 0), static_cast<ssize_t>(sizeof hello));
   char next;
   EXPECT_LE(::recv(there.get(), &next, 1, 0), 0) << "it is not closed";
-  connect_from_1();
+  add_from_1();
   EXPECT_TRUE(has_42(kDeadlineNs));
 }
 
