@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -229,10 +230,11 @@ TEST_F(Pair, SilentStrangersKeepNobodyOut) {
 }
 
 /// What has come, in pieces that end anywhere, and after each of them nothing for a while. `records`: how much a piece
-/// has is known only once its first bytes were read, as with TLS.
+/// has is known only once its first bytes were read, as with TLS. `cut`: called when the end of what is read, half a
+/// word, is not written yet.
 class Pieces final : public Stream {
  public:
-  Pieces(std::string bytes, std::size_t most, bool records) : bytes_(std::move(bytes)), most_(most), records_(records) {}
+  Pieces(std::string bytes, std::size_t most, bool records, std::function<void()> cut) : bytes_(std::move(bytes)), most_(most), records_(records), cut_(std::move(cut)) {}
   ssize_t read(void* to, std::size_t bytes) noexcept override {
     const std::size_t n = std::min({bytes, left_, bytes_.size() - at_});
     if (n == 0) {
@@ -240,7 +242,10 @@ class Pieces final : public Stream {
       open_ = !records_;
       return kAgain;
     }
-    std::memcpy(to, bytes_.data() + at_, n);
+    const std::size_t first = n - std::min<std::size_t>(n, 4);
+    std::memcpy(to, bytes_.data() + at_, first);
+    cut_();
+    std::memcpy(static_cast<char*>(to) + first, bytes_.data() + at_ + first, n - first);
     at_ += n;
     left_ -= n;
     open_ = true;
@@ -257,6 +262,7 @@ class Pieces final : public Stream {
   const std::string bytes_;
   const std::size_t most_;
   const bool records_;
+  const std::function<void()> cut_;
   std::mt19937 random_{7};
   std::size_t at_ = 0, left_ = 0;
   bool open_ = false;
@@ -265,17 +271,23 @@ class Pieces final : public Stream {
 TEST(Connection, OfAPutThatIsComingEachWordIsOldOrNew) {
   constexpr std::uint64_t kNew = 0x0102030405060708;
   for (const bool records : {false, true}) {
-    for (const std::size_t most : {5u, 1428u, 30000u}) {
+    for (const std::size_t most : {5u, 1428u, 30000u, 200000u}) {
       std::string sent;
       std::uint64_t words = 0;
+      std::vector<std::size_t> last;  // word of each put
       for (const std::uint64_t more : {9u, 300u, 2000u, 20000u}) {
         const wire::Frame frame{wire::Type::put, 0, 0, 0, kMemory, words * 8, more * 8};
         sent.append(reinterpret_cast<const char*>(&frame), sizeof frame);
         for (std::uint64_t i = 0; i < more; ++i) sent.append(reinterpret_cast<const char*>(&kNew), sizeof kNew);
         words += more;
+        last.push_back(words - 1);
       }
       Pe pe(words * 8);
-      Connection connection(1, std::make_unique<Pieces>(sent, most, records), pe);
+      bool cut = false;
+      const auto look = [&] {
+        for (const std::size_t word : last) cut |= pe.memory[word] != 0 && pe.memory[word] != kNew;
+      };
+      Connection connection(1, std::make_unique<Pieces>(sent, most, records, look), pe);
       std::uint64_t complete = 0;
       for (std::size_t turn = 0; complete < words && turn < 4 * sent.size(); ++turn) {
         connection.receive();
@@ -283,6 +295,7 @@ TEST(Connection, OfAPutThatIsComingEachWordIsOldOrNew) {
         ASSERT_TRUE(complete == words || pe.memory[complete] == 0) << "word " << complete << ", pieces of up to " << most;
       }
       EXPECT_EQ(complete, words) << "pieces of up to " << most;
+      EXPECT_FALSE(cut) << "a put's last word, which somebody may wait for, pieces of up to " << most;
     }
   }
 }
