@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How PEs connect by sockets, and what a connection and the thread that serves it do with what comes.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -29,7 +31,7 @@ namespace {
 /// Somebody who found the port, and says `bytes`. @return what is answered within a second, or until it is closed
 std::string tell_stranger(const Endpoint& endpoint, const std::string& bytes) {
   std::string why, answer;
-  const UniqueFd socket = connect_to(endpoint.hosts.back(), endpoint.port, now_ns() + kDeadlineNs, why);
+  const UniqueFd socket = connect_to(endpoint.hosts.back(), endpoint.port, {}, now_ns() + kDeadlineNs, why);
   EXPECT_TRUE(static_cast<bool>(socket)) << why;
   EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   ::shutdown(socket.get(), SHUT_WR);
@@ -58,6 +60,36 @@ TEST(Door, StrangersAreTurnedAway) {
   pe.transport->close();
 }
 
+// Not after: what BBR, many kernels' default, has set up for a connection stays.
+TEST(Sockets, HaveTheirCongestionControlBeforeTheyAreConnected) {
+  const auto control_of = [](int fd) {
+    char name[32] = {};
+    socklen_t length = sizeof name;
+    EXPECT_EQ(::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &length), 0);
+    return std::string(name);
+  };
+  const UniqueFd plain(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  SocketSettings settings;
+  for (const char* name : {"reno", "cubic", "bbr"})  // one that is not the default, and that this user may have
+    if (control_of(plain.get()) != name && ::setsockopt(plain.get(), IPPROTO_TCP, TCP_CONGESTION, name, static_cast<socklen_t>(std::strlen(name))) == 0) {
+      settings.congestion = name;
+      break;
+    }
+  if (settings.congestion.empty()) GTEST_SKIP() << "this kernel has one congestion control";
+  Endpoint endpoint;
+  const UniqueFd listener = listen_anywhere(settings, endpoint);
+  EXPECT_EQ(control_of(listener.get()), settings.congestion);
+  EXPECT_EQ(control_of(start_connecting(SocketAddress::numeric("127.0.0.1", endpoint.port), settings.congestion).get()), settings.congestion);
+  std::string why;
+  const UniqueFd connected = connect_to("127.0.0.1", endpoint.port, settings, now_ns() + kDeadlineNs, why);
+  ASSERT_TRUE(static_cast<bool>(connected)) << why;
+  EXPECT_EQ(control_of(connected.get()), settings.congestion);
+  pollfd come{listener.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&come, 1, static_cast<int>(kDeadlineNs / 1'000'000)), 1);
+  const UniqueFd accepted(::accept(listener.get(), nullptr, nullptr));
+  EXPECT_EQ(control_of(accepted.get()), settings.congestion);
+}
+
 /// Two PEs joined by TCP over the loopback, that start when they are told to.
 class Pair : public testing::Test {
  protected:
@@ -79,7 +111,7 @@ class Pair : public testing::Test {
   }
   UniqueFd connect(std::size_t pe) const {
     std::string why;
-    UniqueFd socket = connect_to(endpoint(pe).hosts.front(), endpoint(pe).port, now_ns() + kDeadlineNs, why);
+    UniqueFd socket = connect_to(endpoint(pe).hosts.front(), endpoint(pe).port, {}, now_ns() + kDeadlineNs, why);
     EXPECT_TRUE(static_cast<bool>(socket)) << why;
     return socket;
   }

@@ -151,9 +151,8 @@ std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& ho
   std::uint64_t deadline_ns = UINT64_MAX;
   std::string why;
   try {
-    UniqueFd socket = connect_to(host, port, now_ns() + kConnectNs, why);
+    UniqueFd socket = connect_to(host, port, settings_, now_ns() + kConnectNs, why);
     if (!socket) throw Error(Code::peer, why);
-    prepare(socket.get(), settings_);
     deadline_ns = now_ns() + answer_ns;
     std::unique_ptr<Stream> stream = maker_->make(std::move(socket), true);
     while (!stream->handshake())
