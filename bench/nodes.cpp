@@ -41,6 +41,7 @@ int connect_pair(const char* host) {
   ::inet_pton(AF_INET, host, &address.sin_addr);
   socklen_t length = sizeof address;
   int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);  // before it is connected, as the library does
   if (shmem_my_pe() == 1) {
     if (::bind(fd, reinterpret_cast<sockaddr*>(&address), length) != 0 || ::listen(fd, 1) != 0) die("bind, listen");
     ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
@@ -57,7 +58,6 @@ int connect_pair(const char* host) {
   if (fd < 0) die("accept");
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
   ::fcntl(fd, F_SETFL, O_NONBLOCK);
   return fd;
 }

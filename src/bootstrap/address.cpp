@@ -240,8 +240,10 @@ int port_of(int fd) {
                                        : reinterpret_cast<sockaddr_in6*>(&at)->sin6_port);
 }
 
-UniqueFd start_connecting(const SocketAddress& to) {
+UniqueFd start_connecting(const SocketAddress& to, const std::string& congestion) {
   UniqueFd fd = open_socket(to.family());
+  if (fd && !congestion.empty())
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_CONGESTION, congestion.data(), static_cast<socklen_t>(congestion.size()));
   if (!fd || ::connect(fd.get(), to.raw(), to.length()) == 0 || errno == EINPROGRESS) return fd;
   const int error = errno;
   fd.reset();

@@ -65,7 +65,7 @@ std::string host_name();
 /// The port that a listening socket has.
 int port_of(int fd);
 /// A non-blocking socket on its way to `to`: writable once connected, or failed. -1 with errno when that fails at once.
-UniqueFd start_connecting(const SocketAddress& to);
+UniqueFd start_connecting(const SocketAddress& to, const std::string& congestion = "");
 /// What became of it: 0, or an errno; ECONNREFUSED, too, for one that has met itself.
 int connecting_error(int fd);
 /// A machine that is silent for `seconds` counts as gone; small messages leave at once. A peer that is stopped, or in a

@@ -44,14 +44,15 @@ void reduce_node(Group& group, void* dest, const void* source, std::size_t count
   }
 }
 
-/// Among leaders, whose dest hold what their nodes give: each fetches its part of the others', combines, and puts it to
-/// all. While one chunk is combined the next is on its way.
-void reduce_leaders_at_once(Group& group, void* dest, std::size_t count, const Combine& combine,
+/// Among leaders: each fetches its part of what the others' nodes give, combines, and puts it to all. While one chunk
+/// is combined the next is on its way. `given` may be dest: of what a leader has there only its own part changes before
+/// the others have fetched theirs.
+void reduce_leaders_at_once(Group& group, void* dest, const void* given, std::size_t count, const Combine& combine,
                             const char* call) noexcept {
   const GroupNodes& nodes = group.nodes();
   const Context& world = group.world();
-  const std::size_t leaders = nodes.leaders.size();
-  const Part part(count, combine.width, static_cast<std::size_t>(nodes.here), leaders);
+  const std::size_t leaders = nodes.leaders.size(), here = static_cast<std::size_t>(nodes.here);
+  const Part part(count, combine.width, here, leaders);
   const std::size_t most = std::min(kFarChunk, std::max<std::size_t>(kFarRoom / 2 / leaders, 512)) / combine.width;
   const std::size_t chunk = std::min(std::max<std::size_t>(1, most), std::max<std::size_t>(1, part.end - part.begin));
   const std::size_t room = chunk * combine.width;
@@ -64,8 +65,8 @@ void reduce_leaders_at_once(Group& group, void* dest, std::size_t count, const C
     const std::size_t first = part.begin + round * chunk;
     if (first >= part.end) return;
     for (std::size_t leader = 0; leader < leaders; ++leader)
-      if (static_cast<int>(leader) != nodes.here)
-        world.get_counted(slot(round, leader), address(dest, first * combine.width),
+      if (leader != here)
+        world.get_counted(slot(round, leader), address(given, first * combine.width),
                           std::min(chunk, part.end - first) * combine.width, group.world_pe(nodes.leaders[leader]),
                           tallies[round % 2], call);
   };
@@ -74,19 +75,18 @@ void reduce_leaders_at_once(Group& group, void* dest, std::size_t count, const C
     const std::size_t some = std::min(chunk, part.end - first), bytes = some * combine.width;
     fetch(round + 1);
     world.await_counted(tallies[round % 2], call);
-    void* const own = address(dest, first * combine.width);
-    const auto value_of = [&](std::size_t leader) -> void* {
-      return static_cast<int>(leader) == nodes.here ? own : slot(round, leader);
+    void* const result = address(dest, first * combine.width);
+    const auto value_of = [&](int leader) -> void* {
+      const auto which = static_cast<std::size_t>(leader);
+      return which == here ? address(given, first * combine.width) : slot(round, which);
     };
-    // In the order of nodes, into the room that nothing was fetched into.
-    std::byte* const result = slot(round, static_cast<std::size_t>(nodes.here));
+    // In the order of nodes.
     for (std::size_t done = 0; done < some; done += kChunkBytes / combine.width)
       combine_ranges(address(result, done * combine.width), std::min(kChunkBytes / combine.width, some - done),
-                     static_cast<int>(leaders) - 1, combine, [&](int leader) {
-                       return address(value_of(static_cast<std::size_t>(leader)), done * combine.width);
-                     });
+                     static_cast<int>(leaders) - 1, combine,
+                     [&](int leader) { return address(value_of(leader), done * combine.width); });
     for (std::size_t leader = 0; leader < leaders; ++leader)
-      world.put(own, result, bytes, group.world_pe(nodes.leaders[leader]), call);
+      if (leader != here) world.put(result, result, bytes, group.world_pe(nodes.leaders[leader]), call);
   }
   world.quiet();
 }
@@ -163,23 +163,25 @@ void reduce_leaders_by_halves(Group& group, void* dest, std::size_t count, const
   if (pairs.paired) group.tell(here + 1, word, {});
 }
 
-/// Among leaders, whose dest hold what their nodes give.
-void reduce_leaders(Group& group, void* dest, std::size_t count, const Combine& combine, const char* call) noexcept {
+/// Among leaders; what a node gives is at its leader's `given`, which may be dest.
+void reduce_leaders(Group& group, void* dest, const void* given, std::size_t count, const Combine& combine,
+                    const char* call) noexcept {
   const std::size_t bytes = count * combine.width;
   if (bytes <= group.pair_room()) {
     const auto fold = [&](void* into, const void* left, const void* right) {
       combine_two(into, left, right, count, combine);
     };
     alignas(64) std::byte value[Slot::kMailBytes];  // nobody else's cache lines
-    std::memcpy(value, dest, bytes);
+    std::memcpy(value, given, bytes);
     combine_over_leaders(group, std::span(value).first(bytes), fold, call);
     std::memcpy(dest, value, bytes);
     return;
   }
   if (group.pair_room() == 0 || group.nodes().leaders.size() <= kFewNodes) {
     group.sync_leaders(call);  // what all nodes give is there
-    reduce_leaders_at_once(group, dest, count, combine, call);
+    reduce_leaders_at_once(group, dest, given, count, combine, call);
   } else {
+    if (given != dest) std::memcpy(dest, given, bytes);
     reduce_leaders_by_halves(group, dest, count, combine, call);
   }
   group.sync_leaders(call);
@@ -297,10 +299,11 @@ void reduce_over_nodes(Group& group, void* dest, const void* source, std::size_t
   if (combine.run == nullptr && static_cast<std::size_t>(group.size()) <= kFewMembers)
     return reduce_exactly(group, dest, source, count, combine, call);
   const std::size_t bytes = count * combine.width;
+  const bool alone = group.nodes().leaders.size() == static_cast<std::size_t>(group.size());  // one member a node
   group.sync_node(call);  // the node's members have entered
-  reduce_node(group, dest, source, count, combine, call);
+  if (!alone) reduce_node(group, dest, source, count, combine, call);
   group.gather_node(call);
-  if (group.leads()) reduce_leaders(group, dest, count, combine, call);
+  if (group.leads()) reduce_leaders(group, dest, alone ? source : dest, count, combine, call);
   group.release_node(call);
   if (!group.leads()) std::memcpy(dest, group.at(dest, bytes, group.nodes().mine[0], call), bytes);
   group.sync_node(call);  // before the leader's dest changes again

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How PEs connect by sockets, and what a connection and the thread that serves it do with what comes.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -9,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -28,7 +31,7 @@ namespace {
 /// Somebody who found the port, and says `bytes`. @return what is answered within a second, or until it is closed
 std::string tell_stranger(const Endpoint& endpoint, const std::string& bytes) {
   std::string why, answer;
-  const UniqueFd socket = connect_to(endpoint.hosts.back(), endpoint.port, now_ns() + kDeadlineNs, why);
+  const UniqueFd socket = connect_to(endpoint.hosts.back(), endpoint.port, {}, now_ns() + kDeadlineNs, why);
   EXPECT_TRUE(static_cast<bool>(socket)) << why;
   EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   ::shutdown(socket.get(), SHUT_WR);
@@ -57,6 +60,36 @@ TEST(Door, StrangersAreTurnedAway) {
   pe.transport->close();
 }
 
+// Not after: what BBR, many kernels' default, has set up for a connection stays.
+TEST(Sockets, HaveTheirCongestionControlBeforeTheyAreConnected) {
+  const auto control_of = [](int fd) {
+    char name[32] = {};
+    socklen_t length = sizeof name;
+    EXPECT_EQ(::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &length), 0);
+    return std::string(name);
+  };
+  const UniqueFd plain(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  SocketSettings settings;
+  for (const char* name : {"reno", "cubic", "bbr"})  // one that is not the default, and that this user may have
+    if (control_of(plain.get()) != name && ::setsockopt(plain.get(), IPPROTO_TCP, TCP_CONGESTION, name, static_cast<socklen_t>(std::strlen(name))) == 0) {
+      settings.congestion = name;
+      break;
+    }
+  if (settings.congestion.empty()) GTEST_SKIP() << "this kernel has one congestion control";
+  Endpoint endpoint;
+  const UniqueFd listener = listen_anywhere(settings, endpoint);
+  EXPECT_EQ(control_of(listener.get()), settings.congestion);
+  EXPECT_EQ(control_of(start_connecting(SocketAddress::numeric("127.0.0.1", endpoint.port), settings.congestion).get()), settings.congestion);
+  std::string why;
+  const UniqueFd connected = connect_to("127.0.0.1", endpoint.port, settings, now_ns() + kDeadlineNs, why);
+  ASSERT_TRUE(static_cast<bool>(connected)) << why;
+  EXPECT_EQ(control_of(connected.get()), settings.congestion);
+  pollfd come{listener.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&come, 1, static_cast<int>(kDeadlineNs / 1'000'000)), 1);
+  const UniqueFd accepted(::accept(listener.get(), nullptr, nullptr));
+  EXPECT_EQ(control_of(accepted.get()), settings.congestion);
+}
+
 /// Two PEs joined by TCP over the loopback, that start when they are told to.
 class Pair : public testing::Test {
  protected:
@@ -78,9 +111,32 @@ class Pair : public testing::Test {
   }
   UniqueFd connect(std::size_t pe) const {
     std::string why;
-    UniqueFd socket = connect_to(endpoint(pe).hosts.front(), endpoint(pe).port, now_ns() + kDeadlineNs, why);
+    UniqueFd socket = connect_to(endpoint(pe).hosts.front(), endpoint(pe).port, {}, now_ns() + kDeadlineNs, why);
     EXPECT_TRUE(static_cast<bool>(socket)) << why;
     return socket;
+  }
+  /// Connects to PE 1 in PE 0's name.
+  UniqueFd say_hello() const {
+    wire::Hello hello{wire::kMagic, wire::kVersion, 0, 1, {}};
+    for (std::size_t i = 0; i < sizeof hello.job; ++i)
+      hello.job[i] = static_cast<std::uint8_t>(std::stoi(addresses[0].substr(2 * i, 2), nullptr, 16));
+    UniqueFd socket = connect(1);
+    EXPECT_EQ(::send(socket.get(), &hello, sizeof hello, 0), static_cast<ssize_t>(sizeof hello));
+    return socket;
+  }
+  static void await_welcome(const UniqueFd& socket) {
+    wire::Welcome welcome{};
+    pollfd come{socket.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&come, 1, static_cast<int>(kDeadlineNs / 1'000'000)), 1);
+    EXPECT_EQ(::recv(socket.get(), &welcome, sizeof welcome, 0), static_cast<ssize_t>(sizeof welcome));
+    EXPECT_EQ(welcome.answer, wire::Answer::welcome);
+  }
+  void add_from_1() {
+    std::uint64_t old = 0;
+    Tally tally;
+    pes[1].transport->fetch({0, kMemory, 0}, {AtomicOp::add, 8, 1}, &old, tally, false);
+    for (const std::uint64_t deadline = now_ns() + kDeadlineNs; !tally.done() && now_ns() < deadline;) pes[1].transport->progress();
+    EXPECT_TRUE(tally.done());
   }
   void put_42() {
     const std::uint64_t value = 42;
@@ -105,13 +161,43 @@ TEST_F(Pair, WhoIsSilentForLongerThanATryIsWaitedFor) {
 }
 
 TEST_F(Pair, AConnectionThatWasGivenUpIsPassedOver) {
-  wire::Hello hello{wire::kMagic, wire::kVersion, 0, 1, {}};
-  for (std::size_t i = 0; i < sizeof hello.job; ++i)
-    hello.job[i] = static_cast<std::uint8_t>(std::stoi(addresses[0].substr(2 * i, 2), nullptr, 16));
-  ASSERT_EQ(::send(connect(1).get(), &hello, sizeof hello, 0), static_cast<ssize_t>(sizeof hello));
+  say_hello();
   for (Pe& pe : pes) pe.transport->start(addresses);
   put_42();
   EXPECT_TRUE(has_42(kDeadlineNs));
+  EXPECT_EQ(pes[1].count_refusals(), 0u);
+}
+
+TEST_F(Pair, WhoGaveUpAsItWasWelcomedIsNotCountedOn) {
+  for (Pe& pe : pes) pe.transport->start(addresses);
+  await_welcome(say_hello());
+  put_42();
+  EXPECT_TRUE(has_42(kDeadlineNs));
+  EXPECT_EQ(pes[1].count_refusals(), 0u);
+}
+
+TEST_F(Pair, WhoIsWelcomedIsWaitedForUntilItGivesUp) {
+  for (Pe& pe : pes) pe.transport->start(addresses);
+  UniqueFd welcomed = say_hello();
+  await_welcome(welcomed);
+  std::atomic<bool> done{false};
+  std::thread speaker([&] { add_from_1(), done = true; });
+  ::poll(nullptr, 0, 50);
+  EXPECT_FALSE(done) << "PE 1 has connected to one that may count on its own connection";
+  welcomed.reset();
+  speaker.join();
+  EXPECT_EQ(pes[0].load(0), 1u);
+}
+
+TEST_F(Pair, OfOnePeOneConnectionIsTaken) {
+  for (Pe& pe : pes) pe.transport->start(addresses);
+  const UniqueFd sockets[2] = {say_hello(), say_hello()};
+  for (const UniqueFd& socket : sockets) await_welcome(socket);
+  const wire::Confirm confirm{wire::kConfirmMagic, 0};
+  for (const UniqueFd& socket : sockets) ASSERT_EQ(::send(socket.get(), &confirm, sizeof confirm, 0), static_cast<ssize_t>(sizeof confirm));
+  for (const std::uint64_t deadline = now_ns() + kDeadlineNs; pes[1].count_refusals() == 0 && now_ns() < deadline;) ::poll(nullptr, 0, 1);
+  EXPECT_EQ(pes[1].count_refusals(), 1u);
+  for (Pe& pe : pes) pe.transport->leaving();
 }
 
 /// PE 0 is misled about where PE 1 is, and tries to connect there.
@@ -131,20 +217,13 @@ class MisledPair : public Pair {
     there.reset(::accept(listener.get(), nullptr, nullptr));
   }
   ~MisledPair() override { speaker.join(); }
-  void connect_from_1() {
-    std::uint64_t old = 0;
-    Tally tally;
-    pes[1].transport->fetch({0, kMemory, 0}, {AtomicOp::add, 8, 1}, &old, tally, false);
-    for (const std::uint64_t deadline = now_ns() + kDeadlineNs; !tally.done() && now_ns() < deadline;) pes[1].transport->progress();
-    EXPECT_TRUE(tally.done());
-  }
   UniqueFd there;  // the other end of what PE 0 has connected
   std::thread speaker;
 };
 
 TEST_F(MisledPair, WhoCannotReachTheOtherTakesItsConnection) {
   there.reset();
-  connect_from_1();
+  add_from_1();
   EXPECT_TRUE(has_42(kDeadlineNs));
 }
 
@@ -154,7 +233,7 @@ TEST_F(MisledPair, TheOwnHelloThatComesBackIsNoWelcome) {
   ASSERT_EQ(::send(there.get(), &hello, sizeof hello, 0), static_cast<ssize_t>(sizeof hello));
   char next;
   EXPECT_LE(::recv(there.get(), &next, 1, 0), 0) << "it is not closed";
-  connect_from_1();
+  add_from_1();
   EXPECT_TRUE(has_42(kDeadlineNs));
 }
 
@@ -183,10 +262,11 @@ TEST_F(Pair, SilentStrangersKeepNobodyOut) {
 }
 
 /// What has come, in pieces that end anywhere, and after each of them nothing for a while. `records`: how much a piece
-/// has is known only once its first bytes were read, as with TLS.
+/// has is known only once its first bytes were read, as with TLS. `cut`: called when the end of what is read, half a
+/// word, is not written yet.
 class Pieces final : public Stream {
  public:
-  Pieces(std::string bytes, std::size_t most, bool records) : bytes_(std::move(bytes)), most_(most), records_(records) {}
+  Pieces(std::string bytes, std::size_t most, bool records, std::function<void()> cut) : bytes_(std::move(bytes)), most_(most), records_(records), cut_(std::move(cut)) {}
   ssize_t read(void* to, std::size_t bytes) noexcept override {
     const std::size_t n = std::min({bytes, left_, bytes_.size() - at_});
     if (n == 0) {
@@ -194,7 +274,10 @@ class Pieces final : public Stream {
       open_ = !records_;
       return kAgain;
     }
-    std::memcpy(to, bytes_.data() + at_, n);
+    const std::size_t first = n - std::min<std::size_t>(n, 4);
+    std::memcpy(to, bytes_.data() + at_, first);
+    cut_();
+    std::memcpy(static_cast<char*>(to) + first, bytes_.data() + at_ + first, n - first);
     at_ += n;
     left_ -= n;
     open_ = true;
@@ -211,6 +294,7 @@ class Pieces final : public Stream {
   const std::string bytes_;
   const std::size_t most_;
   const bool records_;
+  const std::function<void()> cut_;
   std::mt19937 random_{7};
   std::size_t at_ = 0, left_ = 0;
   bool open_ = false;
@@ -219,17 +303,23 @@ class Pieces final : public Stream {
 TEST(Connection, OfAPutThatIsComingEachWordIsOldOrNew) {
   constexpr std::uint64_t kNew = 0x0102030405060708;
   for (const bool records : {false, true}) {
-    for (const std::size_t most : {5u, 1428u, 30000u}) {
+    for (const std::size_t most : {5u, 1428u, 30000u, 200000u}) {
       std::string sent;
       std::uint64_t words = 0;
+      std::vector<std::size_t> last;  // word of each put
       for (const std::uint64_t more : {9u, 300u, 2000u, 20000u}) {
         const wire::Frame frame{wire::Type::put, 0, 0, 0, kMemory, words * 8, more * 8};
         sent.append(reinterpret_cast<const char*>(&frame), sizeof frame);
         for (std::uint64_t i = 0; i < more; ++i) sent.append(reinterpret_cast<const char*>(&kNew), sizeof kNew);
         words += more;
+        last.push_back(words - 1);
       }
       Pe pe(words * 8);
-      Connection connection(1, std::make_unique<Pieces>(sent, most, records), pe);
+      bool cut = false;
+      const auto look = [&] {
+        for (const std::size_t word : last) cut |= pe.memory[word] != 0 && pe.memory[word] != kNew;
+      };
+      Connection connection(1, std::make_unique<Pieces>(sent, most, records, look), pe);
       std::uint64_t complete = 0;
       for (std::size_t turn = 0; complete < words && turn < 4 * sent.size(); ++turn) {
         connection.receive();
@@ -237,6 +327,7 @@ TEST(Connection, OfAPutThatIsComingEachWordIsOldOrNew) {
         ASSERT_TRUE(complete == words || pe.memory[complete] == 0) << "word " << complete << ", pieces of up to " << most;
       }
       EXPECT_EQ(complete, words) << "pieces of up to " << most;
+      EXPECT_FALSE(cut) << "a put's last word, which somebody may wait for, pieces of up to " << most;
     }
   }
 }

@@ -23,7 +23,11 @@ namespace {
 
 constexpr int kReadsAtOnce = 64;       // then others get their turn
 constexpr std::uint64_t kInline = 64;  // a put this short is handled when all of it is there
-constexpr std::size_t kWord = 8;  // whoever waits for one sees it whole: a body that is coming is written up to its end
+
+// Whoever waits for a word sees it old or new. So a body that is coming is written up to the end of a word, and its
+// last word comes through the buffer, after all the others: a program may wait for that. In the midst of a long body
+// the kernel writes over plain TCP, and may cut a word where a segment ends.
+constexpr std::size_t kWord = 8;
 
 /// The part of `bytes` at `to` that does not end inside a word.
 std::uint64_t up_to_word(const char* to, std::uint64_t bytes) noexcept {
@@ -135,7 +139,7 @@ bool Connection::flush() noexcept {
 bool Connection::receive() noexcept {
   bool any = false;
   for (int i = 0; i < kReadsAtOnce && !broken(); ++i) {
-    const std::uint64_t direct = direct_bytes(), asked = direct != 0 ? body_in_.left : buffered_bytes();
+    const std::uint64_t direct = direct_bytes(), asked = direct != 0 ? before_last_word() : buffered_bytes();
     const ssize_t n = direct != 0 ? receive_body(direct) : receive_frames(asked);
     if (n == Stream::kEnded) fail(stream_->why());
     if (n <= 0) break;
@@ -150,12 +154,18 @@ bool Connection::receive() noexcept {
   return any;
 }
 
+/// How much of a body that is coming lies before its last word.
+std::uint64_t Connection::before_last_word() const noexcept {
+  if (incoming_ == Incoming::nothing) return body_in_.left;
+  return body_in_.left - 1 - (reinterpret_cast<std::uintptr_t>(body_in_.at) + body_in_.left - 1) % kWord;
+}
+
 /// How much of a long body is there to be read to where it belongs, up to the end of a word; 0: the buffer comes first.
 std::uint64_t Connection::direct_bytes() const noexcept {
   if (in_begin_ != in_end_ || body_in_.left <= kCopied) return 0;
   if (incoming_ == Incoming::nothing) return std::min<std::uint64_t>(kBuffer, body_in_.left);
-  const std::uint64_t bytes = stream_->available();
-  return bytes < body_in_.left ? up_to_word(body_in_.at, bytes) : body_in_.left;
+  const std::uint64_t bytes = stream_->available(), most = before_last_word();
+  return bytes < most ? up_to_word(body_in_.at, bytes) : most;
 }
 
 ssize_t Connection::receive_body(std::uint64_t bytes) noexcept {
@@ -164,10 +174,8 @@ ssize_t Connection::receive_body(std::uint64_t bytes) noexcept {
   if (n <= 0) return n;
   if (kept) body_in_.at += n;
   body_in_.left -= static_cast<std::uint64_t>(n);
-  if (body_in_.left == 0) {
-    body_done();
-    bulk_ = true;
-  }
+  if (body_in_.left <= kWord) bulk_ = true;
+  if (body_in_.left == 0) body_done();
   return n;
 }
 
@@ -175,7 +183,8 @@ ssize_t Connection::receive_body(std::uint64_t bytes) noexcept {
 std::size_t Connection::buffered_bytes() const noexcept {
   const std::size_t held = in_end_ - in_begin_;
   if (body_in_.left > kCopied) return kWord - (reinterpret_cast<std::uintptr_t>(body_in_.at) + held) % kWord;
-  return bulk_ && held < sizeof(Frame) ? sizeof(Frame) - held : kBuffer - held;
+  const std::size_t alone = body_in_.left + sizeof(Frame);
+  return bulk_ && held < alone ? alone - held : kBuffer - held;
 }
 
 ssize_t Connection::receive_frames(std::size_t bytes) noexcept {
@@ -186,7 +195,7 @@ ssize_t Connection::receive_frames(std::size_t bytes) noexcept {
   }
   const ssize_t n = stream_->read(in_.get() + in_end_, bytes);
   if (n <= 0) return n;
-  bulk_ = false;
+  bulk_ = bulk_ && static_cast<std::size_t>(n) < bytes;
   in_end_ += static_cast<std::size_t>(n);
   if (!parse()) fail("it sent what no PE of this version sends");
   return n;

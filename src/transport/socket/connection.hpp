@@ -98,6 +98,7 @@ class Connection final {
   void next_answer() noexcept;
   void reply(const wire::Frame& frame, const char* data, std::uint64_t value) noexcept;
   void refuse(const wire::Frame& request) noexcept;
+  std::uint64_t before_last_word() const noexcept;
   std::uint64_t direct_bytes() const noexcept;
   ssize_t receive_body(std::uint64_t bytes) noexcept;
   ssize_t receive_frames(std::size_t bytes) noexcept;
@@ -135,7 +136,7 @@ class Connection final {
   Incoming incoming_ = Incoming::none;
   std::deque<Awaited> awaited_;
   std::uint64_t awaited_bytes_ = 0;
-  bool bulk_ = false;  // long bodies follow each other: the next frame is read alone, its body to where it belongs
+  bool bulk_ = false;  // long bodies follow each other: the next frame is read alone, with the last word before it
   bool unconfirmed_ = false;  // something was sent that no answer outstanding will confirm
   bool touched_ = false;      // memory or tallies changed since target_.wake()
 };

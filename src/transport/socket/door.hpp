@@ -2,7 +2,6 @@
 // Lets other PEs in: a thread that accepts connections, has them say who they are, and hands those on that belong to
 // the job. A stranger who connects and says nothing, or the wrong thing, costs the others nothing.
 #pragma once
-#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -15,14 +14,21 @@
 
 namespace shoal {
 
+/// Whose door it is. Called on the door's thread.
+class Host {
+ public:
+  virtual ~Host() = default;
+  /// Answers a hello. @return whether it was welcomed: then it either confirms that or gives up
+  virtual bool on_hello(const wire::Hello& hello, Stream& stream) noexcept = 0;
+  virtual void on_confirmed(const wire::Hello& hello, std::unique_ptr<Stream> stream) noexcept = 0;
+  virtual void on_given_up(const wire::Hello& hello) noexcept = 0;
+};
+
 class Door final {
  public:
-  /// Called on the door's thread with each connection that has said hello.
-  using Visitor = std::function<void(const wire::Hello&, std::unique_ptr<Stream>)>;
-
-  /// @param maker, target  outlive the door
+  /// @param maker, target, host  outlive the door
   Door(UniqueFd listener, int n_pes, const StreamMaker& maker, const SocketSettings& settings, Target& target,
-       Visitor visitor);
+       Host& host);
   ~Door();
 
  private:
@@ -30,6 +36,7 @@ class Door final {
   void run() noexcept;
   void accept_all() noexcept;
   bool advance(Pending& pending);
+  bool is_done(Pending& pending) noexcept;
 
   const std::size_t most_;  // connections that wait
   const ProcessFd listener_;
@@ -37,7 +44,7 @@ class Door final {
   const StreamMaker& maker_;
   const SocketSettings settings_;
   Target& target_;
-  const Visitor visitor_;
+  Host& host_;
   std::vector<Pending> pending_;  // in the order in which they came
   std::thread thread_;
 };

@@ -89,6 +89,8 @@ UniqueFd listen_anywhere(const SocketSettings& settings, Endpoint& endpoint) {
       throw_errno("bind to a free port");
     std::erase_if(endpoint.hosts, [](const std::string& host) { return host.find(':') != std::string::npos; });
   }
+  if (!settings.congestion.empty())
+    set_congestion(fd.get(), settings.congestion);  // those that are accepted inherit it
   if (::listen(fd.get(), SOMAXCONN) != 0) throw_errno("listen");
   length = sizeof any;
   if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&any), &length) != 0) throw_errno("getsockname");
@@ -97,22 +99,20 @@ UniqueFd listen_anywhere(const SocketSettings& settings, Endpoint& endpoint) {
   return fd;
 }
 
-UniqueFd connect_to(const std::string& host, std::uint16_t port, std::uint64_t deadline_ns, std::string& why) {
-  UniqueFd fd = start_connecting(SocketAddress::numeric(host, port));
+void prepare(int fd, const SocketSettings& settings) noexcept { watch_for_silence(fd, settings.silence_s); }
+
+UniqueFd connect_to(const std::string& host, std::uint16_t port, const SocketSettings& settings,
+                    std::uint64_t deadline_ns, std::string& why) {
+  UniqueFd fd = start_connecting(SocketAddress::numeric(host, port), settings.congestion);
   if (!fd) return why = std::strerror(errno), UniqueFd();
   pollfd wait{fd.get(), POLLOUT, 0};
   for (std::uint64_t now = now_ns(); now < deadline_ns; now = now_ns()) {
     if (::poll(&wait, 1, static_cast<int>((deadline_ns - now) / 1'000'000) + 1) <= 0) continue;
     const int error = connecting_error(fd.get());
-    if (error == 0) return fd;
+    if (error == 0) return prepare(fd.get(), settings), std::move(fd);
     return why = std::strerror(error), UniqueFd();
   }
   return why = "no answer", UniqueFd();
-}
-
-void prepare(int fd, const SocketSettings& settings) noexcept {
-  watch_for_silence(fd, settings.silence_s);
-  if (!settings.congestion.empty()) set_congestion(fd, settings.congestion);
 }
 
 }  // namespace shoal

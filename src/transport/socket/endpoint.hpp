@@ -13,9 +13,11 @@ namespace shoal {
 
 /// What all connections have in common.
 struct SocketSettings {
-  std::string interface;   ///< a name, or the beginning of an address: only those are offered; "": all
-  std::string congestion;  ///< the congestion control's name; "" the kernel's default
-  int silence_s = 10;      ///< a machine that says nothing for so long is gone
+  std::string interface;  ///< a name, or the beginning of an address: only those are offered; "": all
+  /// The congestion control's name; "" the kernel's default. Sockets have it before they are connected: once BBR has
+  /// had one, the kernel goes on to pace what it sends by a timer.
+  std::string congestion;
+  int silence_s = 10;  ///< a machine that says nothing for so long is gone
 };
 
 struct Endpoint {
@@ -35,10 +37,11 @@ std::string find_congestion(const std::string& wanted);
 /// Listens on a free port of all addresses. @throws Error
 UniqueFd listen_anywhere(const SocketSettings& settings, Endpoint& endpoint);
 
-/// A connected, non-blocking socket. @param host numeric. @param deadline_ns as now_ns(). @param why set where there is
-/// none. @throws Error{launcher} for another host
-UniqueFd connect_to(const std::string& host, std::uint16_t port, std::uint64_t deadline_ns, std::string& why);
-/// The options of every connected socket: no delay, keepalive, congestion control.
+/// A connected, non-blocking, prepared socket. @param host numeric. @param deadline_ns as now_ns(). @param why set
+/// where there is none. @throws Error{launcher} for another host
+UniqueFd connect_to(const std::string& host, std::uint16_t port, const SocketSettings& settings,
+                    std::uint64_t deadline_ns, std::string& why);
+/// The options of every connected socket but those that it has from before it was: keepalive.
 void prepare(int fd, const SocketSettings& settings) noexcept;
 
 }  // namespace shoal

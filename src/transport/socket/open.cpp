@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How connections come about: one side dials, the other's door lets it in. When both dial at once, the lower rank's
-// connection is the one that stays.
+// How connections come about: one side dials and says hello, the other's door welcomes it, and it confirms that.
+// Whoever gives up does so before it confirms, so that both sides know alike whether there is a connection. When both
+// dial at once, the lower rank's connection is the one that stays.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -57,13 +58,6 @@ void receive_all(Stream& stream, void* to, std::size_t bytes, std::uint64_t dead
            [&](std::size_t done) { return stream.read(static_cast<char*>(to) + done, bytes - done); });
 }
 
-/// Whether the other side has closed the connection behind what it said.
-bool is_closed(int fd) {
-  char next;
-  const ssize_t n = ::recv(fd, &next, 1, MSG_PEEK | MSG_DONTWAIT);
-  return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
-}
-
 }  // namespace
 
 Connection& SocketTransport::open(int pe) noexcept {
@@ -73,7 +67,14 @@ Connection& SocketTransport::open(int pe) noexcept {
     std::unique_lock lock(opening_);
     // Another thread of ours may be dialling it.
     opened_.wait(lock, [&] { return dialing_[index] == Dialing::no || there() != nullptr; });
-    while (there() == nullptr) {
+    for (std::uint64_t patience_ns = kAnswerNs; there() == nullptr;) {
+      if (welcomed_.contains(pe)) {
+        if (opened_.wait_for(lock, std::chrono::nanoseconds(patience_ns), [&] { return !welcomed_.contains(pe); }))
+          continue;
+        say_silent(pe, "");
+        patience_ns *= 2;
+        continue;
+      }
       dialing_[index] = Dialing::searching;
       lock.unlock();
       std::unique_ptr<Stream> stream = dial(pe);
@@ -97,11 +98,11 @@ void SocketTransport::say_silent(int pe, const std::string& tried) const {
                        endpoint_of(pe).machine.c_str(), tried.c_str()));
 }
 
-/// Whether it may be told hello: not if it has connected itself.
+/// Whether it may be told hello: not if it has connected itself, or is about to.
 bool SocketTransport::begin_asking(int pe) {
   const std::lock_guard lock(opening_);
   const auto index = static_cast<std::size_t>(pe);
-  if (peers_[index].load(std::memory_order_relaxed) != nullptr) return false;
+  if (peers_[index].load(std::memory_order_relaxed) != nullptr || welcomed_.contains(pe)) return false;
   dialing_[index] = Dialing::asking;
   return true;
 }
@@ -150,9 +151,8 @@ std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& ho
   std::uint64_t deadline_ns = UINT64_MAX;
   std::string why;
   try {
-    UniqueFd socket = connect_to(host, port, now_ns() + kConnectNs, why);
+    UniqueFd socket = connect_to(host, port, settings_, now_ns() + kConnectNs, why);
     if (!socket) throw Error(Code::peer, why);
-    prepare(socket.get(), settings_);
     deadline_ns = now_ns() + answer_ns;
     std::unique_ptr<Stream> stream = maker_->make(std::move(socket), true);
     while (!stream->handshake())
@@ -168,7 +168,9 @@ std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& ho
     receive_all(*stream, &welcome, sizeof welcome, deadline_ns);
     if (welcome.magic != wire::kWelcomeMagic) throw Error(Code::peer, "something else than Shoal answers there");
     attempt.use_theirs = welcome.answer == wire::Answer::use_yours;
-    if (attempt.use_theirs) stream.reset();
+    if (attempt.use_theirs) return nullptr;
+    const wire::Confirm confirm{wire::kConfirmMagic, 0};
+    send_all(*stream, &confirm, sizeof confirm, deadline_ns);  // the last that may fail
     return stream;
   } catch (const Error& error) {
     const std::lock_guard lock(opening_);
@@ -180,29 +182,53 @@ std::unique_ptr<Stream> SocketTransport::dial_host(int pe, const std::string& ho
   }
 }
 
-void SocketTransport::on_hello(const wire::Hello& hello, std::unique_ptr<Stream> stream) noexcept {
+bool SocketTransport::on_hello(const wire::Hello& hello, Stream& stream) noexcept {
   try {
-    const std::string who = SocketAddress::peer_of(stream->fd()).text();
     unsigned different = 0;  // compared whole: the time must not tell how much of a guess is right
     for (std::size_t i = 0; i < job_.size(); ++i) different |= static_cast<unsigned>(hello.job[i] ^ job_[i]);
     if (hello.magic != wire::kMagic || hello.version != wire::kVersion || different != 0 ||
         hello.to != static_cast<std::uint32_t>(me_) || hello.from >= static_cast<std::uint32_t>(n_pes_) ||
-        hello.from == hello.to)
-      return target_.refused(who, strf("its hello is not of this job's (from PE %u to PE %u)", hello.from, hello.to));
+        hello.from == hello.to) {
+      target_.refused(SocketAddress::peer_of(stream.fd()).text(),
+                      strf("its hello is not of this job's (from PE %u to PE %u)", hello.from, hello.to));
+      return false;
+    }
     const int pe = static_cast<int>(hello.from);
-    stream->check_peer(pe, identity_of(pe));
-    if (is_closed(stream->fd())) return;  // it gave up while this PE was stopped, and dials again
+    stream.check_peer(pe, identity_of(pe));
     const std::lock_guard lock(opening_);
     // Connected already: then it dialled before it let us in, and has what we made.
     const bool use_ours = peers_[hello.from].load(std::memory_order_relaxed) != nullptr ||
                           (me_ < pe && dialing_[hello.from] == Dialing::asking);
     const wire::Welcome welcome{wire::kWelcomeMagic, use_ours ? wire::Answer::use_yours : wire::Answer::welcome};
-    send_all(*stream, &welcome, sizeof welcome, now_ns() + kSecond);
-    if (!use_ours) add(pe, std::move(stream));
-    opened_.notify_all();
+    send_all(stream, &welcome, sizeof welcome, now_ns() + kSecond);
+    if (!use_ours) welcomed_.insert(pe);
+    return !use_ours;
+  } catch (const Error& error) {
+    // Who gave up while this PE was stopped dials again.
+    if (error.code() != Code::peer) target_.refused(strf("PE %u", hello.from), error.what());
   } catch (const std::exception& error) {
     target_.refused(strf("PE %u", hello.from), error.what());
   }
+  return false;
+}
+
+void SocketTransport::on_confirmed(const wire::Hello& hello, std::unique_ptr<Stream> stream) noexcept {
+  const int pe = static_cast<int>(hello.from);
+  try {
+    const std::lock_guard lock(opening_);
+    welcomed_.extract(pe);
+    opened_.notify_all();
+    if (peers_[hello.from].load(std::memory_order_relaxed) == nullptr) return add(pe, std::move(stream));
+    target_.refused(SocketAddress::peer_of(stream->fd()).text(), strf("PE %d has connected already", pe));
+  } catch (const std::exception& error) {  // out of memory, and it counts on the connection
+    target_.fail(strf("cannot take the connection of PE %d: %s", pe, error.what()));
+  }
+}
+
+void SocketTransport::on_given_up(const wire::Hello& hello) noexcept {
+  const std::lock_guard lock(opening_);
+  welcomed_.extract(static_cast<int>(hello.from));
+  opened_.notify_all();
 }
 
 /// With opening_ held. The other side counts on this connection: without it the job ends.

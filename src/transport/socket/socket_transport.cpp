@@ -75,9 +75,7 @@ void SocketTransport::start(std::vector<std::string> addresses) {
   }
   for (std::size_t i = 0; i < job_.size(); ++i)  // the first PE's is the job's
     job_[i] = static_cast<std::uint8_t>(std::stoi(addresses[0].substr(2 * i, 2), nullptr, 16));
-  door_ = std::make_unique<Door>(
-      std::move(listener_), n_pes_, *maker_, settings_, target_,
-      [this](const wire::Hello& hello, std::unique_ptr<Stream> stream) { on_hello(hello, std::move(stream)); });
+  door_ = std::make_unique<Door>(std::move(listener_), n_pes_, *maker_, settings_, target_, static_cast<Host&>(*this));
   thread_.start();
 }
 

@@ -21,7 +21,7 @@
 
 namespace shoal {
 
-class SocketTransport final : public Transport, private Served {
+class SocketTransport final : public Transport, private Served, private Host {
  public:
   /// Listens. @param target  outlives this. @throws Error
   SocketTransport(int me, int n_pes, const SocketSettings& settings, std::unique_ptr<StreamMaker> maker,
@@ -65,7 +65,9 @@ class SocketTransport final : public Transport, private Served {
   std::unique_ptr<Stream> dial(int pe);
   std::unique_ptr<Stream> dial_host(int pe, const std::string& host, std::uint64_t answer_ns, Attempt& attempt);
   void say_silent(int pe, const std::string& tried) const;
-  void on_hello(const wire::Hello& hello, std::unique_ptr<Stream> stream) noexcept;
+  bool on_hello(const wire::Hello& hello, Stream& stream) noexcept override;
+  void on_confirmed(const wire::Hello& hello, std::unique_ptr<Stream> stream) noexcept override;
+  void on_given_up(const wire::Hello& hello) noexcept override;
   void add(int pe, std::unique_ptr<Stream> stream);
 
   void put_body(Connection& connection, const wire::Frame& frame, const void* data) noexcept;
@@ -108,6 +110,7 @@ class SocketTransport final : public Transport, private Served {
   std::mutex opening_;
   std::condition_variable opened_;
   std::vector<Dialing> dialing_;                    // by PE
+  std::multiset<int> welcomed_;                     // PEs that were, and have neither confirmed it nor given up
   std::atomic<std::size_t> host_that_led_{0};       // its position among a machine's addresses, the last time
   std::vector<std::unique_ptr<Connection>> owned_;  // all ever opened
   std::unique_ptr<std::atomic<Connection*>[]> peers_, opened_list_;  // by PE; in the order of opening
