@@ -73,13 +73,21 @@ Group::Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::stri
     Peer peer;
     peer.inbox = pool_.slot(slots[static_cast<std::size_t>(i)]) + static_cast<std::size_t>(rank_) * stride;
     peer.mapped = static_cast<char*>(shmem_ptr(pool_.base, pe(i)));
+    peer.left = pool_.left(slots[static_cast<std::size_t>(i)]);
     peers_.push_back(peer);
   }
 }
 
 Group::~Group() {
-  // Members that a broken group left behind may still write into its slot.
-  if (epoch_ == Runtime::instance().epoch() && !broken_) pool_.give_back(slot_);
+  try {
+    const Stay stay(name_, epoch_);
+    int member;
+    shmem_fence();  // what was written into a slot comes before the word that no more will
+    for (int step = 1; others(member, step); ++step)
+      shmem_signal_add(peers_[static_cast<std::size_t>(member)].left, 1, pe(member));
+    pool_.retire(slot_, size() - 1);
+  } catch (const std::runtime_error&) {  // the job has ended, and the pool with it
+  }
 }
 
 Group::Turn::Turn(Group& group) : guard_(group.mutex_), stay_(group.name_, group.epoch_) {

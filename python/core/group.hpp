@@ -105,6 +105,7 @@ class Group final {
     std::uint64_t posted = 0, taken = 0;  // messages
     char* inbox = nullptr;   // there, for messages from this member: an address as this PE names symmetric memory
     char* mapped = nullptr;  // the pool there, as mapped here; null where it isn't
+    std::uint64_t* left = nullptr;  // of its slot: it hears there that this member's group is gone
   };
   struct Message {
     std::uint64_t sequence;
