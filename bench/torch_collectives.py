@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.distributed's collectives and DDP steps by the backend "shoal" and by Gloo, side by side in one run.
 
-    shoalrun -n 2 python3 bench/torch_collectives.py [--quick]
+    shoalrun -n 2 python3 bench/torch_collectives.py [--quick] [--only WORD]
 
-Each line: the median of many calls, in microseconds, by each backend in turn, and how many times Shoal is as fast. "heap": the
-tensors are on the symmetric heap.
+Each line: the median of many calls, in microseconds, by each backend in turn, call by call, and how many times Shoal is as fast.
+"heap": the tensors are on the symmetric heap.
 """
 import argparse
 import statistics
@@ -19,31 +19,40 @@ import shoal.torch
 SIZES = [4_000, 400_000, 4_000_000, 40_000_000]
 
 
-def measure(action, group, rounds):
-    """Median seconds of a call; all ranks begin together."""
-    for _ in range(3):
-        action(group)
-    times = []
+ONLY = ""  # lines whose name has this
+
+
+def measure(actions, rounds):
+    """Median seconds of each action's call, of the slowest rank; all ranks begin together, and the actions take turns."""
+    for action in actions:
+        for _ in range(3):
+            action()
+    times = [[] for _ in actions]
     for _ in range(rounds):
-        dist.barrier()
-        began = time.perf_counter()
-        action(group)
-        times.append(time.perf_counter() - began)
-    slowest = torch.tensor([statistics.median(times)])
+        for action, mine in zip(actions, times):
+            dist.barrier()
+            began = time.perf_counter()
+            action()
+            mine.append(time.perf_counter() - began)
+    slowest = torch.tensor([statistics.median(mine) for mine in times])
     dist.all_reduce(slowest, dist.ReduceOp.MAX)
-    return slowest.item()
+    return slowest.tolist()
 
 
 def compare(name, action, gloo, rounds, heap_action=None):
     """One line of the table."""
-    ours = measure(action, None, rounds)
+    if ONLY not in name:
+        return
+    by_shoal, by_gloo = lambda: action(None), lambda: action(gloo)
     try:
-        theirs = measure(action, gloo, rounds)
+        action(gloo)
     except RuntimeError:  # of all ranks alike: an old Gloo has no such operation
+        ours, = measure([by_shoal], rounds)
         if dist.get_rank() == 0:
             print(f"{name:28} {ours * 1e6:12.1f} {'-':>12}", flush=True)
         return
-    heap = measure(heap_action, None, rounds) if heap_action else None
+    ours, theirs, *rest = measure([by_shoal, by_gloo] + ([lambda: heap_action(None)] if heap_action else []), rounds)
+    heap = rest[0] if rest else None
     if dist.get_rank() == 0:
         extra = f"{heap * 1e6:12.1f} {theirs / heap:7.1f}" if heap else ""
         print(f"{name:28} {ours * 1e6:12.1f} {theirs * 1e6:12.1f} {theirs / ours:7.1f} {extra}", flush=True)
@@ -53,7 +62,7 @@ def collectives(gloo, sizes):
     """Every collective at every size."""
     n = dist.get_world_size()
     for size in sizes:
-        rounds = max(7, min(200, 20_000_000 // size))
+        rounds = max(15, min(200, 40_000_000 // size))
         x = torch.randn(size // 4)
         heap = shoal.torch.zeros(size // 4)
         compare(f"all_reduce {size}", lambda g: dist.all_reduce(x, group=g), gloo, rounds, lambda g: dist.all_reduce(heap, group=g))
@@ -77,7 +86,9 @@ def collectives(gloo, sizes):
 def ddp(gloo, quick):
     """A training step of models of several sizes."""
     for width in (32, 256, 1024) if quick else (32, 256, 1024, 2048):
-        times = []
+        name, steps = f"DDP step, 4 layers of {width}", []
+        if ONLY not in name:
+            continue
         for group in (None, gloo):
             torch.manual_seed(1)
             layers = torch.nn.Sequential(*[m for _ in range(4) for m in (torch.nn.Linear(width, width), torch.nn.ReLU())])
@@ -85,21 +96,26 @@ def ddp(gloo, quick):
             optimizer = torch.optim.SGD(model.parameters(), 1e-3)
             x = torch.randn(16, width)
 
-            def step(_group, model=model, optimizer=optimizer, x=x):
+            def step(model=model, optimizer=optimizer, x=x):
                 optimizer.zero_grad()
                 model(x).square().mean().backward()
                 optimizer.step()
 
-            times.append(measure(step, None, 10 if width > 1000 else 40))
+            steps.append(step)
+        times = measure(steps, 15 if width > 1000 else 60)
         if dist.get_rank() == 0:
-            print(f"{'DDP step, 4 layers of ' + str(width):28} {times[0] * 1e6:12.1f} {times[1] * 1e6:12.1f} {times[1] / times[0]:7.1f}", flush=True)
+            print(f"{name:28} {times[0] * 1e6:12.1f} {times[1] * 1e6:12.1f} {times[1] / times[0]:7.1f}", flush=True)
 
 
 def main():
     """The program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer sizes")
-    quick = parser.parse_args().quick
+    parser.add_argument("--only", default="", metavar="WORD", help="only lines whose name has this: all_reduce, DDP, 4000000")
+    options = parser.parse_args()
+    quick = options.quick
+    global ONLY  # pylint: disable=global-statement
+    ONLY = options.only
     torch.set_num_threads(1)
     dist.init_process_group("shoal")
     gloo = dist.new_group(backend="gloo")

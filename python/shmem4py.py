@@ -4,10 +4,13 @@
     features = shm.alloc(100, dtype=np.float32)
     value = shm.float_get(features[7], pe=3)
 
-A public package of this name has a submodule ``shmem``. Where it is installed besides, ``from shmem4py import shmem`` finds it.
+A public package of this name has a submodule ``shmem``. Where it is installed besides, in another folder, ``from shmem4py import shmem``
+finds it. In the same folder Python takes that package for both, and these names are not there.
 """
 from __future__ import annotations
 
+import functools as _functools
+import importlib.util as _util
 import os as _os
 import sys as _sys
 from typing import Any
@@ -22,6 +25,23 @@ _here = _os.path.realpath(__file__)
 # This module is a package as far as imports go: its submodules are those of the public one.
 __path__ = [folder for folder in (_os.path.join(place or ".", "shmem4py") for place in _sys.path)
             if _os.path.isfile(_os.path.join(folder, "__init__.py")) and _os.path.realpath(_os.path.join(folder, "__init__.py")) != _here]
+
+
+@_functools.lru_cache(maxsize=None)
+def _public() -> Any:
+    """The public package without its submodules."""
+    place = _util.spec_from_file_location(__name__, _os.path.join(__path__[0], "__init__.py"))
+    assert place is not None and place.loader is not None
+    package = _util.module_from_spec(place)
+    place.loader.exec_module(package)
+    return package
+
+
+def __getattr__(name: str) -> Any:
+    # What the public package itself has, such as its options `rc`: its submodules look for that here.
+    if __path__ and not name.startswith("__"):
+        return getattr(_public(), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Array(_shoal.Array):

@@ -42,13 +42,13 @@ std::string said_by(int pe, const Description& d) {
 }  // namespace
 
 std::size_t window_of(const Pool& pool, int members) noexcept {
-  const std::size_t each = pool.slot_bytes / (2 * static_cast<std::size_t>(members));
-  return each < 128 + 64 ? 0 : std::min<std::size_t>((each - 128) / 64 * 64, 128 * 1024);
+  const std::size_t each = pool.slot_bytes / (Group::kPlaces * static_cast<std::size_t>(members)) / 64 * 64;
+  return each <= sizeof(Group::Message) ? 0 : std::min<std::size_t>(each - sizeof(Group::Message), 128 * 1024);
 }
 
 void clear_slot(Pool& pool, int slot, int members) {
   const std::size_t stride = sizeof(Group::Message) + window_of(pool, members);
-  for (int i = 0; i < 2 * members; ++i)
+  for (int i = 0; i < Group::kPlaces * members; ++i)
     std::memset(pool.slot(slot) + static_cast<std::size_t>(i) * stride, 0, sizeof(Group::Message));
 }
 
@@ -68,18 +68,25 @@ Group::Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::stri
   if (rank_ < 0) throw std::invalid_argument("PE " + std::to_string(me) + " is no member of the group it makes");
   slot_ = slots[static_cast<std::size_t>(rank_)];
   own_ = pool_.slot(slot_);
-  const std::size_t stride = 2 * (sizeof(Message) + window_);
   for (int i = 0; i < size(); ++i) {
     Peer peer;
-    peer.inbox = pool_.slot(slots[static_cast<std::size_t>(i)]) + static_cast<std::size_t>(rank_) * stride;
+    peer.inbox = pool_.slot(slots[static_cast<std::size_t>(i)]) + static_cast<std::size_t>(rank_) * inbox_bytes();
     peer.mapped = static_cast<char*>(shmem_ptr(pool_.base, pe(i)));
+    peer.left = pool_.left(slots[static_cast<std::size_t>(i)]);
     peers_.push_back(peer);
   }
 }
 
 Group::~Group() {
-  // Members that a broken group left behind may still write into its slot.
-  if (epoch_ == Runtime::instance().epoch() && !broken_) pool_.give_back(slot_);
+  try {
+    const Stay stay(name_, epoch_);
+    int member;
+    shmem_fence();  // what was written into a slot comes before the word that no more will
+    for (int step = 1; others(member, step); ++step)
+      shmem_signal_add(peers_[static_cast<std::size_t>(member)].left, 1, pe(member));
+    pool_.retire(slot_, size() - 1);
+  } catch (const std::runtime_error&) {  // the job has ended, and the pool with it
+  }
 }
 
 Group::Turn::Turn(Group& group) : guard_(group.mutex_), stay_(group.name_, group.epoch_) {
@@ -93,14 +100,14 @@ Group::Turn::Turn(Group& group) : guard_(group.mutex_), stay_(group.name_, group
 std::byte* Group::next_payload(int member) const noexcept {
   const Peer& peer = peers_[static_cast<std::size_t>(member)];
   if (peer.mapped == nullptr) return nullptr;
-  const Message* message = slot_of(peer.inbox, peer.posted + 1);
+  const Message* message = place_of(peer.inbox, peer.posted + 1);
   return reinterpret_cast<std::byte*>(there(member, reinterpret_cast<const char*>(message->payload) - pool_.base));
 }
 
 void Group::post(int member, const Description& description, const void* payload, std::size_t bytes) {
   Peer& peer = peers_[static_cast<std::size_t>(member)];
   std::byte* to = bytes == 0 ? nullptr : next_payload(member);
-  Message* message = slot_of(peer.inbox, ++peer.posted);
+  Message* message = place_of(peer.inbox, ++peer.posted);
   Description sent = description;
   sent.bytes = static_cast<std::uint32_t>(bytes);
   shmem_putmem(&message->description, &sent, sizeof sent, pe(member));
@@ -114,7 +121,7 @@ void Group::post(int member, const Description& description, const void* payload
 
 const Group::Message& Group::take(int member) {
   Peer& peer = peers_[static_cast<std::size_t>(member)];
-  Message* message = slot_of(own_ + static_cast<std::size_t>(member) * 2 * (sizeof(Message) + window_), ++peer.taken);
+  Message* message = place_of(own_ + static_cast<std::size_t>(member) * inbox_bytes(), ++peer.taken);
   const std::uint64_t deadline = timeout_ns_ == 0 ? 0 : now_ns() + timeout_ns_;
   Backoff backoff(Runtime::instance().crowded(), deadline, epoch_);
   try {

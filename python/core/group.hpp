@@ -2,11 +2,11 @@
 // Group: collectives of some PEs on any memory, tensors and arrays alike. Members send each other messages by
 // put-with-signal into inboxes on the symmetric heap; memory that is on the heap itself is read and written in place.
 //
-// Each pair of members exchanges messages in step: message k goes into slot k % 2 of the receiver's inbox for its
-// sender, and is sent only after message k - 1 of the other arrived, which tells that slot k % 2 was read. The first
-// message of a collective goes to all members and says what its sender thinks the collective is, so members that
-// disagree find out instead of waiting for ever. All that was posted is taken even then: the next collective begins in
-// step. A wait that is given up (a deadline, Ctrl-C) leaves messages behind, and the group can't be used any more.
+// Each pair of members exchanges messages in step: message k goes into place k % 4 of the receiver's inbox for its
+// sender, and is sent only after message k - 2 of the other arrived. That one was sent by who had read message k - 4,
+// so its place is free; and one message may be on its way while another is read. The first message of a collective goes
+// to all members and says what its sender thinks the collective is, so members that disagree find out instead of
+// waiting for ever. All that was posted is taken even then: the next collective begins in step. A wait that is given up (a deadline, Ctrl-C) leaves messages behind, and the group can't be used any more.
 //
 // Thread safety: one operation at a time (a lock sees to it); several groups run at the same time.
 #pragma once
@@ -105,6 +105,7 @@ class Group final {
     std::uint64_t posted = 0, taken = 0;  // messages
     char* inbox = nullptr;   // there, for messages from this member: an address as this PE names symmetric memory
     char* mapped = nullptr;  // the pool there, as mapped here; null where it isn't
+    std::uint64_t* left = nullptr;  // of its slot: it hears there that this member's group is gone
   };
   struct Message {
     std::uint64_t sequence;
@@ -122,8 +123,10 @@ class Group final {
     const Stay stay_;
   };
 
-  Message* slot_of(char* inbox, std::uint64_t sequence) const noexcept {
-    return reinterpret_cast<Message*>(inbox + (sequence % 2) * (sizeof(Message) + window_));
+  static constexpr int kPlaces = 4;  // of an inbox
+  std::size_t inbox_bytes() const noexcept { return kPlaces * (sizeof(Message) + window_); }
+  Message* place_of(char* inbox, std::uint64_t sequence) const noexcept {
+    return reinterpret_cast<Message*>(inbox + (sequence % kPlaces) * (sizeof(Message) + window_));
   }
   /// Sends the next message. A payload that is at next_payload() already isn't copied.
   void post(int member, const Description& description, const void* payload, std::size_t bytes);
@@ -148,6 +151,7 @@ class Group final {
   bool reduce_flat(void* dest, const void* source, const Operand& operand, int op);
   void all_reduce_direct(void* dest, const void* source, std::uint64_t count, Type type, int op,
                          const std::vector<Description>& all);
+  void all_reduce_pair(void* dest, const void* source, std::uint64_t count, Type type, int op);
   void all_reduce_staged(void* dest, const void* source, std::uint64_t count, Type type, int op);
   void combine_and_post(char* dest, const std::vector<const void*>& sources, std::size_t count, Type type, int op,
                         bool streams);
@@ -166,6 +170,7 @@ class Group final {
   bool broken_ = false;  // a wait was given up: members are no longer in step
   std::mutex mutex_;
   friend void clear_slot(Pool& pool, int slot, int members);
+  friend std::size_t window_of(const Pool& pool, int members) noexcept;
 };
 
 /// Makes a slot ready for a group of so many members; before the slot's number is told to any.

@@ -87,9 +87,13 @@ void Group::exchange(Kind kind, const Operand& operand, int root, const std::vec
                          further_messages(t.expects, t.theirs.source != 0, window_));
     rounds = std::max(rounds, t.further);
   }
-  for (std::uint64_t round = 1; round <= rounds; ++round) {
-    for (Traffic& t : traffic)
+  const auto send = [&](std::uint64_t round) {
+    for (const Traffic& t : traffic)
       if (round <= t.further) post(t.member, Description{}, t.to + round * window_, payload(t, round));
+  };
+  send(1);
+  for (std::uint64_t round = 1; round <= rounds; ++round) {
+    send(round + 1);
     for (Traffic& t : traffic) {
       if (round > t.further) continue;
       const Message& message = take(t.member);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of a group. Small ones go whole to every member; large ones by shares: each member combines its own share
-// of the elements and hands it to all. What is on the heap is read and written in place, the rest passes through the
-// inboxes in pieces that stay in cache.
+// Reductions of a group. Small ones go whole to every member, and so do those of two members; large ones by shares: each
+// member combines its own share of the elements and hands it to all. What is on the heap is read and written in place,
+// the rest passes through the inboxes in pieces that stay in cache, one being copied while the one before is combined.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -69,6 +69,8 @@ void Group::all_reduce(void* dest, const void* source, const Operand& operand, i
   const std::vector<Description> all = agree_on(describe(Kind::all_reduce, operand, op, -1, source, dest));
   if (direct(all, true))
     all_reduce_direct(dest, source, operand.count, operand.type, op, all);
+  else if (size() == 2)
+    all_reduce_pair(dest, source, operand.count, operand.type, op);
   else
     all_reduce_staged(dest, source, operand.count, operand.type, op);
 }
@@ -135,6 +137,25 @@ void Group::combine_and_post(char* dest, const std::vector<const void*>& sources
   }
 }
 
+/// Each combines all elements, which for two is no more memory traffic than halves and their exchange, and half the
+/// waits.
+void Group::all_reduce_pair(void* dest, const void* source, std::uint64_t count, Type type, int op) {
+  const std::size_t width = kTypeInfo[type].size, piece = window_ / width;
+  const int other = 1 - rank_;
+  std::vector<const void*> sources(2);
+  const auto at = [&](std::size_t first) { return static_cast<const char*>(source) + first * width; };
+  const auto send = [&](std::size_t first) {
+    if (first < count) post(other, Description{}, at(first), std::min<std::size_t>(piece, count - first) * width);
+  };
+  send(0);
+  for (std::size_t first = 0; first < count; first += piece) {
+    send(first + piece);
+    sources[static_cast<std::size_t>(rank_)] = at(first);
+    sources[static_cast<std::size_t>(other)] = take(other).payload;
+    combine(static_cast<char*>(dest) + first * width, sources, std::min<std::size_t>(piece, count - first), type, op);
+  }
+}
+
 void Group::all_reduce_staged(void* dest, const void* source, std::uint64_t count, Type type, int op) {
   const std::size_t width = kTypeInfo[type].size, line = std::max<std::size_t>(1, 64 / width);
   const std::size_t most =
@@ -166,15 +187,20 @@ void Group::reduce_scatter(void* dest, const std::vector<const void*>& blocks, c
   agree_on(describe(Kind::reduce_scatter, operand, op, -1, nullptr, nullptr));
   std::vector<const void*> sources(static_cast<std::size_t>(size()));
   int member;
+  const auto at = [&](int i, std::size_t first) {
+    return static_cast<const char*>(blocks[static_cast<std::size_t>(i)]) + first * width;
+  };
+  const auto elements_at = [&](std::size_t first) { return std::min<std::size_t>(piece, operand.count - first); };
+  const auto send = [&](std::size_t first) {
+    for (int step = 1; first < operand.count && others(member, step); ++step)
+      post(member, Description{}, at(member, first), elements_at(first) * width);
+  };
+  send(0);
   for (std::size_t first = 0; first < operand.count; first += piece) {
-    const std::size_t elements = std::min<std::size_t>(piece, operand.count - first);
-    const auto at = [&](int i) {
-      return static_cast<const char*>(blocks[static_cast<std::size_t>(i)]) + first * width;
-    };
-    for (int step = 1; others(member, step); ++step) post(member, Description{}, at(member), elements * width);
-    sources[static_cast<std::size_t>(rank_)] = at(rank_);
+    send(first + piece);
+    sources[static_cast<std::size_t>(rank_)] = at(rank_, first);
     for (int step = 1; others(member, step); ++step) sources[static_cast<std::size_t>(member)] = take(member).payload;
-    combine(static_cast<char*>(dest) + first * width, sources, elements, operand.type, op);
+    combine(static_cast<char*>(dest) + first * width, sources, elements_at(first), operand.type, op);
   }
 }
 
@@ -184,18 +210,22 @@ void Group::reduce(void* dest, const void* source, const Operand& operand, int o
   const std::size_t width = kTypeInfo[operand.type].size, piece = window_ / width;
   agree_on(describe(Kind::reduce, operand, op, root, nullptr, nullptr));
   std::vector<const void*> sources(static_cast<std::size_t>(size()));
+  const auto at = [&](std::size_t first) { return static_cast<const char*>(source) + first * width; };
+  const auto elements_at = [&](std::size_t first) { return std::min<std::size_t>(piece, operand.count - first); };
+  const auto send = [&](std::size_t first) {
+    if (rank_ != root && first < operand.count) post(root, Description{}, at(first), elements_at(first) * width);
+  };
   int member;
+  send(0);
   for (std::size_t first = 0; first < operand.count; first += piece) {
-    const std::size_t elements = std::min<std::size_t>(piece, operand.count - first);
-    const char* from = static_cast<const char*>(source) + first * width;
+    send(first + piece);
     if (rank_ != root) {
-      post(root, Description{}, from, elements * width);
       take(root);
       continue;
     }
-    sources[static_cast<std::size_t>(rank_)] = from;
+    sources[static_cast<std::size_t>(rank_)] = at(first);
     for (int step = 1; others(member, step); ++step) sources[static_cast<std::size_t>(member)] = take(member).payload;
-    combine(static_cast<char*>(dest) + first * width, sources, elements, operand.type, op);
+    combine(static_cast<char*>(dest) + first * width, sources, elements_at(first), operand.type, op);
     for (int step = 1; others(member, step); ++step) post(member, Description{}, nullptr, 0);
   }
 }

@@ -68,11 +68,30 @@ void leave_if_ended(std::uint64_t epoch) {
 }
 
 int Pool::take() noexcept {
+  const std::lock_guard guard(mutex_);
   for (int i = 0; i < kSlots; ++i) {
-    const std::uint64_t bit = std::uint64_t{1} << i;
-    if ((taken.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) return i;
+    const bool all_left = states_[i] >= 0 && shmem_signal_fetch(left(i)) == static_cast<std::uint64_t>(states_[i]);
+    if (states_[i] != kFree && !all_left) continue;
+    states_[i] = kTaken;
+    *left(i) = 0;  // nobody else knows of its new group yet
+    return i;
   }
   return -1;
+}
+
+void Pool::clear() noexcept {
+  const std::lock_guard guard(mutex_);
+  std::fill(std::begin(states_), std::end(states_), kFree);
+}
+
+void Pool::give_back(int slot) noexcept {
+  const std::lock_guard guard(mutex_);
+  states_[slot] = kFree;
+}
+
+void Pool::retire(int slot, int others) noexcept {
+  const std::lock_guard guard(mutex_);
+  states_[slot] = others;
 }
 
 Runtime& Runtime::instance() {
@@ -110,8 +129,8 @@ void Runtime::init(int thread_level) {
 /// Begins an epoch, or ends one where there is no world.
 void Runtime::publish(std::shared_ptr<Group> world, std::shared_ptr<Channels> channels) noexcept {
   const std::lock_guard guard(mutex_);
-  world_ = std::move(world);
-  channels_ = std::move(channels);
+  world_.swap(world);  // the old one goes last: by then its epoch is over, and it has nothing to tell anyone
+  channels_.swap(channels);
   epoch_.fetch_add(1, std::memory_order_seq_cst);  // with enter()
 }
 
@@ -134,10 +153,10 @@ std::shared_ptr<Channels> Runtime::channels() const noexcept {
 
 void Runtime::make_pool() {
   const std::size_t heap = shmemx_heap_size(SHMEMX_HEAP_DEFAULT);
-  pool_.taken.store(0, std::memory_order_relaxed);
+  pool_.clear();
   pool_.channel_bytes = (Channels::area_bytes(n_pes_) + 4095) / 4096 * 4096;
   pool_.slot_bytes = std::clamp<std::size_t>(heap / 8 / Pool::kSlots / 4096 * 4096, 16384, Pool::kMostSlotBytes);
-  pool_.base = static_cast<char*>(shmem_align(4096, pool_.channel_bytes + Pool::kSlots * pool_.slot_bytes));
+  pool_.base = static_cast<char*>(shmem_align(4096, pool_.bytes()));
   if (pool_.base == nullptr)
     throw std::runtime_error("init: a heap of " + std::to_string(heap) +
                              " bytes has no room for the work area: set SHMEM_SYMMETRIC_SIZE to 64m or more");

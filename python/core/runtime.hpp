@@ -20,19 +20,40 @@ class Group;
 class Channels;
 
 /// Where, in the symmetric heap, groups and channels have their inboxes. The same layout on all PEs.
+///
+/// A slot is one group's at a time. It is free again once the group is gone on all its members: this one's, and each of
+/// the others says so by adding to the slot's `left` here. Until then somebody may still write into it: a member that
+/// this one gave up waiting for.
 struct Pool {
   static constexpr int kSlots = 64;  ///< groups that a PE can be in at a time
   static constexpr std::size_t kMostSlotBytes = std::size_t{2} << 20;
 
   char* base = nullptr;  ///< also the anchor that other heap addresses are told relative to
   std::size_t slot_bytes = 0;
-  std::size_t channel_bytes = 0;         ///< before the slots
-  std::atomic<std::uint64_t> taken = 0;  ///< bit i: slot i is in use here; orders nothing else
+  std::size_t channel_bytes = 0;  ///< before the lines of `left`, which the slots follow
 
-  char* slot(int i) const noexcept { return base + channel_bytes + static_cast<std::size_t>(i) * slot_bytes; }
+  static constexpr std::size_t kLeftBytes = 64;  ///< a cache line each
+  std::uint64_t* left(int i) const noexcept {
+    return reinterpret_cast<std::uint64_t*>(base + channel_bytes + static_cast<std::size_t>(i) * kLeftBytes);
+  }
+  char* slot(int i) const noexcept {
+    return base + channel_bytes + kSlots * kLeftBytes + static_cast<std::size_t>(i) * slot_bytes;
+  }
+  std::size_t bytes() const noexcept { return channel_bytes + kSlots * (kLeftBytes + slot_bytes); }
+
+  /// All are free: nobody else knows of any yet.
+  void clear() noexcept;
   /// @return -1 when this PE is in too many groups
   int take() noexcept;
-  void give_back(int slot) noexcept { taken.fetch_and(~(std::uint64_t{1} << slot), std::memory_order_relaxed); }
+  /// Of a slot that nobody writes into: its group was not made.
+  void give_back(int slot) noexcept;
+  /// The group in `slot` is gone here, and so it will be on `others` more members.
+  void retire(int slot, int others) noexcept;
+
+ private:
+  static constexpr int kFree = -2, kTaken = -1;
+  std::mutex mutex_;
+  int states_[kSlots] = {};  ///< kFree, kTaken, or how many must have left before it is free
 };
 
 /// One symmetric allocation.

@@ -60,7 +60,10 @@ class Backoff final {
   /// @param deadline    on now_ns()'s clock; 0 for none
   /// @param epoch       the Runtime's; 0 where finalize ends the wait by what it waits for
   Backoff(bool crowded, std::uint64_t deadline, std::uint64_t epoch = 0) noexcept
-      : spins_(crowded || in_background ? 8 : 4000), deadline_(deadline), epoch_(epoch) {}
+      : spins_(crowded || in_background ? 8 : 4000),
+        yields_(in_background ? 0 : kYields),
+        deadline_(deadline),
+        epoch_(epoch) {}
 
   /// @param what() is the text for a TimeoutError
   template <class What>
@@ -71,7 +74,7 @@ class Backoff final {
       return;
     }
     move_transfers_on();
-    if (looks_ < spins_ + kYields) {
+    if (looks_ < spins_ + yields_) {
       ++looks_;
       ::sched_yield();
     } else {
@@ -83,7 +86,7 @@ class Backoff final {
   }
 
  private:
-  static constexpr int kYields = 100;
+  static constexpr int kYields = 100;  // not beside a thread that computes: it would get the processor for all its turn
   static constexpr int kSleepsPerCheck = 50;
   static constexpr long kFirstSleepNs = 20'000, kLongestSleepNs = 200'000;
 
@@ -93,7 +96,7 @@ class Backoff final {
     if (next_sleep_ < kLongestSleepNs) next_sleep_ += next_sleep_ / 4;
   }
 
-  int spins_, looks_ = 0, sleeps_ = 0;
+  int spins_, yields_, looks_ = 0, sleeps_ = 0;
   long next_sleep_ = kFirstSleepNs;
   std::uint64_t deadline_, epoch_;
 };

@@ -29,7 +29,7 @@ except ImportError as error:
         raise ImportError(f"this build of Shoal is for another Python ({', '.join(_built)}) than {_sys.executable}: run that one, or pip install "
                           "Shoal for this one") from error
     raise
-from ._array import Array, array, empty, free, full, is_symmetric, ones, zeros
+from ._array import Array, array, bfloat16, empty, free, full, is_symmetric, ones, zeros
 from ._core import Remote
 from ._remote import get, get_nbi, put, put_nbi, put_signal
 from ._sync import (Atomic, atomic, barrier, fence, quiet, signal, sync, sync_with, test, wait_signal, wait_until, wait_until_any,
@@ -38,8 +38,8 @@ from ._team import Context, Team, world
 
 __version__ = "0.1.0"
 __all__ = [
-    "Array", "Atomic", "Context", "Remote", "Team", "all_gather", "all_reduce", "all_to_all", "array", "atomic", "barrier", "broadcast", "empty",
-    "fence", "finalize", "free", "full", "gather", "get", "get_nbi", "global_exit", "init", "is_initialized", "is_symmetric", "my_pe", "n_pes",
+    "Array", "Atomic", "Context", "Remote", "Team", "all_gather", "all_reduce", "all_to_all", "array", "atomic", "barrier", "bfloat16", "broadcast",
+    "empty", "fence", "finalize", "free", "full", "gather", "get", "get_nbi", "global_exit", "init", "is_initialized", "is_symmetric", "my_pe", "n_pes",
     "ones", "put", "put_nbi", "put_signal", "quiet", "reduce", "reduce_scatter", "scan", "scatter", "signal", "sync", "sync_with", "test",
     "wait_signal", "wait_until", "wait_until_any", "wait_until_some", "world", "zeros",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from typing import Any, Iterable, Sequence, Union
 
 import numpy as np
@@ -16,14 +17,48 @@ Shape = Union[int, Iterable[int]]
 _TYPES = {np.dtype(name): number for number, name in enumerate(
     ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "longdouble", "complex64",
      "complex128", "float16", None, "bool")) if name is not None}
-BFLOAT16 = 14  # NumPy has no such type: only tensors do
+BFLOAT16 = 14
+# NumPy has no such type: it holds the bits, and leaves arithmetic to tensors and collectives.
+bfloat16 = np.dtype([("bfloat16", np.uint16)])
+_TYPES[bfloat16] = BFLOAT16
 BYTES = 16
 _BEYOND = 1 << 62  # more than any heap, and what 64 bits hold
 
 
 def type_number(dtype: np.dtype) -> int:
     """The number by which the library knows elements of `dtype`."""
-    return _TYPES.get(dtype, BYTES)
+    return _TYPES.get(dtype, BFLOAT16 if dtype.name == "bfloat16" else BYTES)  # of that name: the one of ml_dtypes
+
+
+def _dtype_of(dtype: Any) -> np.dtype:
+    """NumPy's dtype for anything that it takes, for PyTorch's, and for bfloat16."""
+    name = str(dtype).rpartition(".")[2]
+    if name == "bfloat16" and not isinstance(dtype, np.dtype):
+        return bfloat16
+    return np.dtype(name if type(dtype).__module__ == "torch" else dtype)
+
+
+def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`array`; where either it or `dtype` is bfloat16, in `dtype` or, from bfloat16, in float32."""
+    if (array.dtype == bfloat16) == (dtype == bfloat16):
+        return array
+    if dtype != bfloat16:
+        return (array["bfloat16"].astype(np.uint32) << np.uint32(16)).view(np.float32)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{array.dtype} values don't fit into an array of bfloat16")
+    numbers = np.asarray(array, np.float32)
+    bits = numbers.view(np.uint32)
+    nearest = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))  # a tie goes to the even one
+    kept = np.where(np.isnan(numbers), bits | np.uint32(0x400000), nearest)
+    return np.asarray(kept >> np.uint32(16), np.uint16).view(bfloat16)
+
+
+def like(data: Any, result: np.ndarray) -> Any:
+    """`result`, made from `data`; as a tensor where that is one of bfloat16, with which NumPy can do nothing."""
+    if result.dtype != bfloat16 or not hasattr(data, "detach"):
+        return result
+    torch = sys.modules["torch"]
+    return torch.from_numpy(result.view(np.int16)).view(torch.bfloat16)
 
 
 class _Mapped:
@@ -107,12 +142,12 @@ def empty(shape: Shape, dtype: Any = "float64", *, align: int = 64) -> Array:
     """A symmetric array with whatever the memory holds.
 
     Collective: all PEs call with the same `shape` (a number or a sequence of them) and `dtype` (anything NumPy takes, but
-    no object types). `align` is a power of two, in bytes, from 64 to 2 MiB.
+    no object types; PyTorch's; "bfloat16"). `align` is a power of two, in bytes, from 64 to 2 MiB.
 
     Raises ValueError on all PEs, with both shapes, when they differ; MemoryError on all when the heap is exhausted
     (SHMEM_SYMMETRIC_SIZE makes it larger); TypeError for object types; RuntimeError before init.
     """
-    kind = np.dtype(dtype)
+    kind = _dtype_of(dtype)
     if kind.hasobject:
         raise TypeError(f"dtype {kind}: Python objects can't live on the symmetric heap; numbers and structures of them can")
     if align < 64 or align > 2 << 20 or align & (align - 1):
@@ -150,7 +185,7 @@ def ones(shape: Shape, dtype: Any = "float64", *, align: int = 64) -> Array:
 def full(shape: Shape, value: Any, dtype: Any = None, *, align: int = 64) -> Array:
     """As :func:`empty`, each PE's copy filled with its `value` when it returns; without `dtype`, that of `value`."""
     result = empty(shape, np.asarray(value).dtype if dtype is None else dtype, align=align)
-    result[...] = value
+    result[...] = converted(np.asarray(value), result.dtype) if bfloat16 in (result.dtype, getattr(value, "dtype", None)) else value
     _core.sync_all()  # nobody may put into what isn't filled yet
     return result
 
@@ -186,11 +221,13 @@ def as_numpy(data: Any, call: str) -> np.ndarray:
     if device is not None and getattr(device, "type", "cpu") != "cpu":
         raise ValueError(f"{call}: the tensor is on {device}, but the symmetric heap is in host memory: move it by .cpu()")
     if hasattr(data, "detach"):  # a tensor: NumPy 1 takes DLPack for reading only
+        tensor = data.detach()
+        if str(data.dtype) == "torch.bfloat16":
+            return tensor.view(sys.modules["torch"].int16).numpy().view(bfloat16)
         try:
-            return data.detach().numpy()
+            return tensor.numpy()
         except TypeError:
-            raise TypeError(f"{call}: NumPy has no {data.dtype}: move it as tensor.view(torch.int16) or the like, reduce it by torch.distributed "
-                            "with shoal.torch") from None
+            raise TypeError(f"{call}: NumPy has no {data.dtype}: move it as tensor.view(torch.int8) or the like") from None
     if hasattr(data, "__dlpack__"):
         return np.from_dlpack(data)
     result = np.asarray(data)

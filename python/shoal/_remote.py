@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._array import Array, as_numpy, is_memory, is_symmetric
+from ._array import Array, as_numpy, bfloat16, converted, is_memory, is_symmetric, like
 
 
 def _handle(context: Any) -> int:
@@ -94,7 +94,7 @@ def _values(call: str, value: Any, dtype: np.dtype) -> np.ndarray:
     if isinstance(value, int) and dtype.kind in "iu":  # NumPy makes objects of the largest
         _check_range(value, value, dtype)
         return np.asarray(value, dtype)
-    source = as_numpy(value, call)
+    source = converted(as_numpy(value, call), dtype)
     if source.dtype.kind in "iu" and dtype.kind in "iu" and not is_memory(value, source):
         if source.size:
             _check_range(source.min(), source.max(), dtype)
@@ -135,7 +135,7 @@ def get_item(remote: Any, key: Any) -> Any:
     if rows is None:
         view, single = _view(plain, key)
         out = _fetch(view, remote.pe, _handle(remote.context), np.empty(view.shape, view.dtype))
-        return out[()] if single else out
+        return (converted(out, np.dtype("float32")) if out.dtype == bfloat16 else out)[()] if single else out
     return _blocks(False, array, rows, np.empty(rows.shape + plain.shape[1:], plain.dtype), remote.pe, _handle(remote.context))
 
 
@@ -201,12 +201,13 @@ def put(dest: Array, source: Any, pe: int, context: Any = None) -> None:
 
 def get(source: Array, pe: int, out: Any = None, context: Any = None) -> np.ndarray:
     """PE `pe`'s copy of `source`, a symmetric array, a slice of one, or a CPU tensor on the heap: in `out` where it is given
-    (contiguous, of `source`'s shape and dtype), else in a new NumPy array. Complete on return. Raises as :func:`put`."""
+    (contiguous, of `source`'s shape and dtype), else in a new NumPy array (for a tensor of bfloat16, a tensor). Complete on return.
+    Raises as :func:`put`."""
     if out is not None and _core.copy_array(False, source, out, pe, context, True):
         return out
     view = _symmetric("get", "source", source)
     _pe("get", pe, context)
-    return _fetch(view, pe, _handle(context), np.empty(view.shape, view.dtype) if out is None else _out(view, out))
+    return like(source, _fetch(view, pe, _handle(context), np.empty(view.shape, view.dtype) if out is None else _out(view, out)))
 
 
 def _out(view: np.ndarray, out: Any) -> np.ndarray:

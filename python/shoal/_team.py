@@ -9,7 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._array import as_numpy, is_memory, type_number
+from ._array import as_numpy, is_memory, like, type_number
 from ._remote import _handle
 
 OPERATIONS = {"and": 0, "or": 1, "xor": 2, "max": 3, "min": 4, "sum": 5, "prod": 6}  # shmemx_op_t
@@ -61,7 +61,7 @@ class Team:
 
     Teams are made and destroyed collectively, and only by explicit calls: nothing happens when Python drops one. Collectives
     are called by all members, in the same order, one at a time on a team; they take and give any array or CPU tensor,
-    on the heap (then without a copy) or not, contiguous or not. Where members disagree about shape, dtype, operation or root,
+    on the heap (then without a copy) or not, contiguous or not; a new result is a NumPy array, for a tensor of bfloat16 a tensor. Where members disagree about shape, dtype, operation or root,
     those who see it get a ValueError that names the PEs and both values. Ctrl-C ends a collective's wait.
     """
 
@@ -165,7 +165,7 @@ class Team:
         group, source = self._group("all_reduce"), _source("all_reduce", data)
         dest = _dest("all_reduce", out, source.shape, source.dtype)
         group.all_reduce(dest.ctypes.data, source.ctypes.data, type_number(source.dtype), source.size, source.shape, _operation("all_reduce", op))
-        return dest
+        return like(data, dest)
 
     def reduce(self, data: Any, root: int, op: str = "sum", out: Any = None) -> "np.ndarray | None":
         """As :meth:`all_reduce`, the result on member `root` alone; None on the others."""
@@ -174,7 +174,7 @@ class Team:
         dest = _dest("reduce", out, source.shape, source.dtype) if group.rank == root else None
         group.reduce(0 if dest is None else dest.ctypes.data, source.ctypes.data, type_number(source.dtype), source.size, source.shape,
                      _operation("reduce", op), root)
-        return dest
+        return None if dest is None else like(data, dest)
 
     def reduce_scatter(self, data: Any, op: str = "sum", out: Any = None) -> np.ndarray:
         """`data` of n_pes blocks along the first axis: member i gets the combination of everyone's block i, of shape
@@ -184,14 +184,14 @@ class Team:
         block = dest.nbytes
         group.reduce_scatter(dest.ctypes.data, [source.ctypes.data + i * block for i in range(group.size)], type_number(source.dtype),
                              dest.size, dest.shape, _operation("reduce_scatter", op))
-        return dest
+        return like(data, dest)
 
     def scan(self, data: Any, exclusive: bool = False, out: Any = None) -> np.ndarray:
         """Element i of the result on member k is the sum of element i of members 0 to k (k left out: `exclusive`)."""
         group, source = self._group("scan"), _source("scan", data)
         dest = _dest("scan", out, source.shape, source.dtype)
         group.scan(dest.ctypes.data, source.ctypes.data, type_number(source.dtype), source.size, source.shape, exclusive)
-        return dest
+        return like(data, dest)
 
     def broadcast(self, data: Any, root: int) -> Any:
         """Fills everyone's `data`, contiguous and of one shape and dtype, with member `root`'s; gives it back. A number or a sequence
@@ -213,7 +213,7 @@ class Team:
         size = [source.nbytes] * group.size
         self._exchange("all_gather", source, source.size, -1, [source.ctypes.data] * group.size, size,
                        [dest.ctypes.data + i * source.nbytes for i in range(group.size)], size)
-        return dest
+        return like(data, dest)
 
     def gather(self, data: Any, root: int, out: Any = None) -> "np.ndarray | None":
         """As :meth:`all_gather`, the result on member `root` alone; None on the others."""
@@ -224,7 +224,7 @@ class Team:
         sends = [source.nbytes if i == root else 0 for i in range(group.size)]
         from_ = [0 if dest is None else dest.ctypes.data + i * source.nbytes for i in range(group.size)]
         self._exchange("gather", source, source.size, root, [source.ctypes.data] * group.size, sends, from_, [source.nbytes if mine else 0] * group.size)
-        return dest
+        return None if dest is None else like(data, dest)
 
     def scatter(self, data: Any, root: int, out: Any) -> np.ndarray:
         """Member i's `out`, of one shape and dtype on all, becomes block i (along the first axis) of member `root`'s `data`;
@@ -241,7 +241,7 @@ class Team:
             to, sends = [source.ctypes.data + i * dest.nbytes for i in range(group.size)], [dest.nbytes] * group.size
         expects = [dest.nbytes if i == root else 0 for i in range(group.size)]
         self._exchange("scatter", dest, dest.size, root, to, sends, [dest.ctypes.data] * group.size, expects)
-        return dest
+        return like(out, dest)
 
     def all_to_all(self, data: Any, out: Any = None) -> np.ndarray:
         """Block j (along the first axis, of n_pes blocks) of member i's `data` becomes block i of member j's result."""
@@ -253,7 +253,7 @@ class Team:
         size = [block] * group.size
         self._exchange("all_to_all", source, source.size, -1, [source.ctypes.data + i * block for i in range(group.size)], size,
                        [dest.ctypes.data + i * block for i in range(group.size)], size)
-        return dest
+        return like(data, dest)
 
     def _blocks(self, call: str, data: Any) -> np.ndarray:
         source = _source(call, data)

@@ -305,6 +305,35 @@ def test_many_teams_come_and_go():
         team.destroy()
 
 
+@on_pes(2)
+def test_a_broken_team_gives_its_place_back_once_all_have_dropped_it():
+    me, world = shoal.my_pe(), shoal.world()
+
+    def broken():
+        """A team out of step: PE 0 gave up waiting for PE 1 in it."""
+        team = world.split_strided(0, 1, 2)
+        if me == 0:
+            team._group_.set_timeout(0.001)
+            with pytest.raises(TimeoutError):
+                team.all_gather(1)
+        return team
+
+    kept = broken()
+    for _ in range(100):
+        team = broken()
+        shoal.barrier()
+        team.destroy()
+    if me == 0:
+        kept._group_ = None  # as destroy() does, which would wait for PE 1
+    later = [world.split_strided(0, 1, 2) for _ in range(50)]
+    if me == 1:  # writes to where PE 0 had the team
+        kept.all_gather(1)
+    shoal.barrier()
+    for team in later:
+        assert team.all_gather(me + 5).tolist() == [5, 6]
+        team.destroy()
+
+
 @on_pes(3)
 def test_a_pe_in_too_many_teams_is_an_error_on_all_members():
     me, world = shoal.my_pe(), shoal.world()

@@ -3,6 +3,7 @@
 valid code, or races as printed; each such place says so."""
 import importlib.util
 import os
+import shutil
 import sys
 
 import pytest
@@ -272,8 +273,8 @@ def public(folder):
     """A package as the public shmem4py is laid out."""
     package = folder / "shmem4py"
     package.mkdir()
-    (package / "__init__.py").write_text('"""public"""\n')
-    (package / "shmem.py").write_text("NAME = 'public'\n")
+    (package / "__init__.py").write_text("rc = 'options'\n")
+    (package / "shmem.py").write_text("from . import rc\nNAME = 'public'\nassert rc == 'options'\n")
     return str(folder)
 
 
@@ -284,8 +285,16 @@ def test_public_shmem4py_is_let_through(tmp_path, first):
     run = shoalrun(1, sys.executable, "-c", "from shmem4py import shmem; print(shmem.NAME)", PYTHONPATH=path)
     assert run.status == 0 and run.out == "public\n", run
     if first == "ours":
-        run = shoalrun(1, sys.executable, "-c", "import shmem4py as shm; shm.init(); print(shm.my_pe()); from shmem4py import shmem", PYTHONPATH=path)
-        assert run.status == 0 and run.out == "0\n", run
+        run = shoalrun(1, sys.executable, "-c", "import shmem4py as shm; shm.init(); print(shm.my_pe(), shm.rc); from shmem4py import shmem", PYTHONPATH=path)
+        assert run.status == 0 and run.out == "0 options\n", run
+
+
+def test_in_one_folder_the_public_shmem4py_is_both(tmp_path):
+    folder = public(tmp_path)
+    shutil.copy(os.path.join(os.environ["PYTHONPATH"], "shmem4py.py"), folder)
+    path = os.pathsep.join([folder, os.environ["PYTHONPATH"]])
+    run = shoalrun(1, sys.executable, "-c", "import shmem4py; print(shmem4py.rc); from shmem4py import shmem; print(shmem.NAME)", PYTHONPATH=path)
+    assert run.status == 0 and run.out == "options\npublic\n", run
 
 
 def test_without_the_public_one_there_is_no_submodule():

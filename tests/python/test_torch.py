@@ -408,19 +408,6 @@ def test_tensors_that_ranks_make_otherwise_are_named():
 
 
 @on_pes(2)
-def test_bfloat16_outside_the_backend_is_told_where_to_go():
-    import shoal.torch  # pylint: disable=import-outside-toplevel
-    me, n = start()
-    tensor = shoal.torch.zeros(4, dtype=torch.bfloat16)
-    for call in (lambda: shoal.put(tensor, tensor, 0), lambda: shoal.all_reduce(tensor), lambda: shoal.get(tensor, 0)):
-        with pytest.raises(TypeError, match=r"NumPy has no torch.bfloat16.*view\(torch.int16\).*shoal.torch"):
-            call()
-    shoal.put(tensor.view(torch.int16), torch.full((4,), 2.5 + me, dtype=torch.bfloat16).view(torch.int16), (me + 1) % n)
-    shoal.barrier()
-    assert (tensor == 2.5 + (me - 1) % n).all()
-
-
-@on_pes(2)
 def test_threads_that_begin_together_start_one_thread():
     me, _ = start()
     group = dist.new_group([0, 1])
