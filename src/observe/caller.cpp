@@ -115,14 +115,13 @@ std::string describe_code(std::uintptr_t address) {
   std::istringstream told(lines);
   std::string function, place;
   for (std::string outer, there; std::getline(told, outer) && std::getline(told, there);) {
-    if (there.compare(0, 2, "??") == 0) break;
+    if (there.compare(0, 2, "??") == 0 || there.ends_with(":?")) break;  // no line
     function = outer;
     place = there.substr(0, there.find(' '));
     if (!is_header_path(place.c_str())) break;
   }
   if (!place.empty()) return strf("%s (%s)", base_name(place.c_str()), function.c_str());
-  const std::string first = lines.substr(0, lines.find('\n'));
-  const std::string name = info.dli_sname != nullptr ? info.dli_sname : first.compare(0, 2, "??") != 0 ? first : "";
+  const std::string name = function_at(program, within);
   return strf("%s+%s%s", base_name(program), offset.c_str(), name.empty() ? "" : (" (" + name + ")").c_str());
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/own_code.hpp"
 
+#include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -9,7 +10,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
 #include "base/unique_fd.hpp"
@@ -79,8 +82,9 @@ bool is_header_name(std::string_view name) noexcept {
   return false;
 }
 
-void add_functions(const Image& image, const ElfW(Shdr) & table, const ElfW(Shdr) & names, std::uintptr_t base,
-                   std::vector<CodeRange>& found) {
+/// Calls see(name, begin, end) of each function in a table of symbols; addresses are the file's own.
+template <class See>
+void each_function(const Image& image, const ElfW(Shdr) & table, const ElfW(Shdr) & names, See&& see) {
   const std::size_t count = table.sh_size / sizeof(ElfW(Sym));
   const auto* symbols = image.at<ElfW(Sym)>(table.sh_offset, count);
   const char* texts = image.at<char>(names.sh_offset, names.sh_size);
@@ -89,13 +93,13 @@ void add_functions(const Image& image, const ElfW(Shdr) & table, const ElfW(Shdr
     const ElfW(Sym)& one = symbols[i];
     if (ELF64_ST_TYPE(one.st_info) != STT_FUNC || one.st_size == 0 || one.st_name >= names.sh_size) continue;
     const char* const name = texts + one.st_name;
-    if (is_header_name({name, ::strnlen(name, names.sh_size - one.st_name)}))
-      found.push_back({base + one.st_value, base + one.st_value + one.st_size});
+    see(std::string_view(name, ::strnlen(name, names.sh_size - one.st_name)), one.st_value, one.st_value + one.st_size);
   }
 }
 
-/// Those of the file's own table of symbols, else those that it shows to others.
-void add_functions(const char* path, std::uintptr_t base, std::vector<CodeRange>& found) {
+/// The same of the file's own table, else of what it shows to others.
+template <class See>
+void each_function(const char* path, See&& see) {
   const Image image(path);
   const auto* header = image.at<ElfW(Ehdr)>(0, 1);
   if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -103,10 +107,11 @@ void add_functions(const char* path, std::uintptr_t base, std::vector<CodeRange>
     return;
   const auto* sections = image.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
   if (sections == nullptr) return;
-  for (const ElfW(Word) kind : {SHT_SYMTAB, SHT_DYNSYM})
+  static constexpr ElfW(Word) kTables[] = {SHT_SYMTAB, SHT_DYNSYM};
+  for (const ElfW(Word) kind : kTables)
     for (std::size_t i = 0; i < header->e_shnum; ++i)
       if (sections[i].sh_type == kind && sections[i].sh_link < header->e_shnum)
-        return add_functions(image, sections[i], sections[sections[i].sh_link], base, found);
+        return each_function(image, sections[i], sections[sections[i].sh_link], see);
 }
 
 struct Found {
@@ -115,10 +120,15 @@ struct Found {
 };
 
 int add_module(dl_phdr_info* info, std::size_t, void* to) {
-  const auto& [library, headers] = *static_cast<Found*>(to);
+  const CodeRange& library = static_cast<Found*>(to)->library;
+  std::vector<CodeRange>& headers = static_cast<Found*>(to)->headers;
   for (int i = 0; i < info->dlpi_phnum; ++i)
     if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == library.begin) return 0;
-  add_functions(*info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name, info->dlpi_addr, headers);
+  const std::uintptr_t base = info->dlpi_addr;
+  each_function(*info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name,
+                [&](std::string_view name, std::uintptr_t begin, std::uintptr_t end) {
+                  if (is_header_name(name)) headers.push_back({base + begin, base + end});
+                });
   return 0;
 }
 
@@ -141,6 +151,17 @@ bool OwnCode::in_header(std::uintptr_t address) const noexcept {
   const auto next = std::upper_bound(headers_.begin(), headers_.end(), address,
                                      [](std::uintptr_t where, const CodeRange& range) { return where < range.begin; });
   return next != headers_.begin() && std::prev(next)->holds(address);
+}
+
+std::string function_at(const char* path, std::uintptr_t offset) {
+  std::string found;
+  each_function(path, [&](std::string_view name, std::uintptr_t begin, std::uintptr_t end) {
+    if (CodeRange{begin, end}.holds(offset)) found = name;
+  });
+  int status = -1;
+  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(found.c_str(), nullptr, nullptr, &status),
+                                                     std::free);
+  return status == 0 ? plain.get() : found;
 }
 
 bool is_header_path(const char* path) noexcept {

@@ -3,6 +3,7 @@
 // standard library's, or the C library's. What is none of these is the program's own.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace shoal {
@@ -31,6 +32,8 @@ class OwnCode final {
   std::vector<CodeRange> headers_;  // sorted, apart from each other
 };
 
+/// The function of a program or library at `offset` in it, as far as its symbols tell; else "".
+std::string function_at(const char* path, std::uintptr_t offset);
 /// Whether that is where such a header lies.
 bool is_header_path(const char* path) noexcept;
 

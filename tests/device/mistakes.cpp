@@ -44,6 +44,8 @@ SHOAL_KERNEL void faulty(DeviceView view, Case wanted, Memories m) {
   if (is("foreign_source")) core.g(m.stack, 0);
   if (is("foreign_null")) core.p(static_cast<long*>(nullptr), 1L, 0);
   if (is("overrun_dest")) core.put(end - 2, m.device, 4, 0);
+  if (is("past_block")) core.put(m.device + 998, m.device, 4, 0);
+  if (is("past_block_local")) core.get(m.device + 998, m.heap, 4, 0);
   if (is("overrun_source")) core.put(m.device, end - 2, 4, 0);
   if (is("overrun_get")) core.get(end - 2, m.device, 4, 0);
   if (is("overrun_huge")) core.put_nbi(m.device, m.device, SIZE_MAX / 16, 0);

@@ -4,6 +4,7 @@
 
 mistakes_test.py SHOALRUN MISTAKES [sanitized] [unittest arguments]
 """
+import os
 import re
 import subprocess
 import sys
@@ -52,25 +53,35 @@ CASES = {
     "throws": r"exception: the kernel threw: no more apples",
     "throws_int": r"exception: the kernel threw something that is no std::exception",
 }
+# The same with SHOAL_CHECK=1, which knows of blocks.
+CHECKED = {
+    "pe_n": r"p: pe: PE 3 is out of range: this job has PEs 0 to 2; pass one of them; at \S+",
+    "overrun_dest": r"put: dest: 0x[0-9a-f]+ is in no allocated block: the one before it, of 8000 bytes at 0x[0-9a-f]+, ends \d+ bytes earlier",
+    "overrun_local": r"get: dest: 0x[0-9a-f]+ is in no allocated block",
+    "past_block": r"put: dest: 32 bytes from 0x[0-9a-f]+ run 16 bytes past the end of the block of 8000 bytes at 0x[0-9a-f]+",
+    "past_block_local": r"get: dest: 32 bytes from 0x[0-9a-f]+ run 16 bytes past the end of the block of 8000 bytes",
+}
 CRASHES = {"segv": (11, r"Segmentation fault.*0x10\b"), "fpe": (8, r"Floating point exception"), "abort": (6, None)}
 
 
-def run(case, pes=PES, options=()):
-    done = subprocess.run([SHOALRUN, "-n", str(pes), *options, PROGRAM, case], capture_output=True, text=True, timeout=DEADLINE)
+def run(case, pes=PES, options=(), check="0"):
+    done = subprocess.run([SHOALRUN, "-n", str(pes), *options, PROGRAM, case], capture_output=True, text=True, timeout=DEADLINE,
+                          env=os.environ | {"SHOAL_CHECK": check})
     return done.returncode, done.stderr
 
 
 class Mistakes(unittest.TestCase):
-    def assert_told(self, cases, begin):
+    def assert_told(self, cases, begin, check="0"):
         """Each case ends the job with a line that begins so and goes on as the case says."""
         for case, pattern in cases.items():
             with self.subTest(case):
-                status, text = run(case)
+                status, text = run(case, check)
                 self.assertEqual(status, 1, text)
                 self.assertRegex(text, begin + pattern)
 
     def test_each_names_kernel_core_pe_and_argument(self):
         self.assert_told(CASES, r"shoal: PE 2: kernel (\(anonymous namespace\)::)?faulty, core 1: ")
+        self.assert_told(CHECKED, r"shoal: PE 2: kernel (\(anonymous namespace\)::)?faulty, core 1: ", "1")
 
     def test_crashes_name_kernel_core_and_pe(self):
         for case, (signal, pattern) in CRASHES.items():

@@ -64,6 +64,12 @@ class Lines(unittest.TestCase):
                             if case.startswith("race"):
                                 self.assertEqual({int(line) for _, line in told}, wanted, run.stderr)
 
+    def test_what_nobody_can_tell_is_not_guessed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = self.compile(folder, COMPILERS[0], "-s")
+            run = self.run_case(program, "native_free")
+            self.assertRegex(run.stderr, rf"; at {re.escape(os.path.basename(program))}\+0x[0-9a-f]+\n$")
+
     def others(self, case):
         """What the other member calls, where two do not call the same."""
         if case != "overload_sync":

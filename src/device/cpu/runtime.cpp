@@ -65,7 +65,8 @@ void CpuRuntime::set_up(CoreState& core) const noexcept {
   core.runtime = const_cast<CpuRuntime*>(this);
   core.me = domain.me;
   core.n_pes = domain.n_pes;
-  core.heap = {setup_.heap->base, setup_.heap->bytes, setup_.heap->peers.data()};
+  // Where blocks are known, each range is looked for.
+  if (setup_.heap->blocks == nullptr) core.heap = {setup_.heap->base, setup_.heap->bytes, setup_.heap->peers.data()};
   core.bells = bells_.data();
   core.node_sleepers = &domain.node->user_sleepers;
   core.sync = setup_.sync->peers.data();
@@ -74,13 +75,22 @@ void CpuRuntime::set_up(CoreState& core) const noexcept {
 }
 
 SegmentView CpuRuntime::find(std::uintptr_t address, std::size_t bytes) const noexcept {
-  const Segment* segment = setup_.world->domain().segments->find(address, bytes);
-  return segment == nullptr ? SegmentView{} : SegmentView{segment->base, segment->bytes, segment->peers.data()};
+  const SegmentTable& segments = *setup_.world->domain().segments;
+  const Segment* segment = segments.find(address, bytes);
+  if (segment == nullptr) return {};
+  if (segment->blocks == nullptr) return {segment->base, segment->bytes, segment->peers.data()};
+  const Blocks::Block block = segment->blocks->around(address);
+  if (address - block.start >= block.bytes || bytes > block.bytes - (address - block.start)) return {};
+  // Up to its end: what is remembered is a segment, as others have it too.
+  return {segment->base, block.start + block.bytes - segment->base, segment->peers.data()};
 }
 
 SegmentView CpuRuntime::around(std::uintptr_t address) const noexcept {
   if (const SegmentView found = find(address, 1); found.peers != nullptr) return found;
-  const SegmentTable::Range gap = setup_.world->domain().segments->around(address);
+  const SegmentTable& segments = *setup_.world->domain().segments;
+  // In no block, but symmetric: not one byte of it may be used.
+  if (const Segment* const segment = segments.find(address, 1)) return {address, 0, segment->peers.data()};
+  const SegmentTable::Range gap = segments.around(address);
   return {gap.begin, gap.bytes, nullptr};
 }
 
@@ -228,7 +238,12 @@ void CpuRuntime::kernel_failed(const CoreState& core, const char* call, const st
 
 void CpuRuntime::fail(const CoreState& core, const char* call, const char* argument, Fault fault, const void* address,
                       std::size_t bytes, int pe, const char* text) const noexcept {
-  const std::string table = setup_.world->domain().segments->describe();
+  const SegmentTable& segments = *setup_.world->domain().segments;
+  const std::string table = segments.describe();
+  const auto where = reinterpret_cast<std::uintptr_t>(address);
+  if (fault == Fault::foreign || fault == Fault::overrun)
+    if (const Segment* const segment = segments.find(where, 1); segment != nullptr && segment->blocks != nullptr)
+      kernel_failed(core, call, strf("%s: %s", argument, segment->blocks->explain(where, bytes).c_str()));
   std::string what;
   switch (fault) {
     case Fault::pe:
