@@ -31,11 +31,13 @@ constexpr int kCores = 1;
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Median milliseconds of each of the bodies, run in turns so that all see the same machine; all PEs start each together.
+/// Milliseconds of each of the bodies, run in turns so that all see the same machine; all PEs start each together.
 template <std::size_t N>
-std::array<double, N> measure(const std::array<std::function<void()>, N>& bodies) {
-  std::array<std::vector<double>, N> times;
-  for (int i = 0; i < 11; ++i)
+using Times = std::array<std::vector<double>, N>;
+template <std::size_t N>
+Times<N> measure(const std::array<std::function<void()>, N>& bodies) {
+  Times<N> times;
+  for (int i = 0; i < 15; ++i)
     for (std::size_t k = 0; k < N; ++k) {
       shoal::barrier();
       const double began = seconds();
@@ -43,12 +45,18 @@ std::array<double, N> measure(const std::array<std::function<void()>, N>& bodies
       shoal::barrier();
       times[k].push_back((seconds() - began) * 1e3);
     }
-  std::array<double, N> medians;
-  for (std::size_t k = 0; k < N; ++k) {
-    std::sort(times[k].begin(), times[k].end());
-    medians[k] = times[k][times[k].size() / 2];
-  }
-  return medians;
+  return times;
+}
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+/// The median of what `figure(turn)` is of the times of one turn: what slows a whole turn down matters little.
+template <class Figure>
+double of_turns(std::size_t turns, Figure&& figure) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < turns; ++i) values.push_back(figure(i));
+  return median(values);
 }
 
 template <class T>
@@ -84,9 +92,6 @@ class Bench {
   bool speaks() const { return team_.rank == 0; }
   Const left() const { return {a_.data(), rows_, inner_, inner_}; }
   Const right() const { return {b_.data(), inner_, columns_, columns_}; }
-  /// A product of one in place of all of the inner dimension: next to no computing, the same results to move.
-  Const thin_left() const { return {a_.data(), rows_, 1, inner_}; }
-  Const thin_right() const { return {b_.data(), 1, columns_, columns_}; }
 
   template <class Kernel>
   void run_kernel(Kernel kernel) {
@@ -105,15 +110,55 @@ class Bench {
       }
     });
   }
-  void report(const char* name, double product, double collective, double fused) const {
+  using Samples = std::vector<double>;
+  void report(const char* name, const Samples& product, const Samples& collective, const Samples& fused) const {
     if (speaks())
-      std::printf("%-8s %-24s product %8.2f ms, then the collective %7.2f ms: %8.2f ms; fused %8.2f ms: %.2f of it\n", kName<T>, name, product,
-                  collective, product + collective, fused, fused / (product + collective));
+      std::printf("%-8s %-24s product %7.2f ms, then the collective %6.2f ms; fused %7.2f ms: %.2f of both\n", kName<T>, name, median(product),
+                  median(collective), median(fused), of_turns(fused.size(), [&](std::size_t i) { return fused[i] / (product[i] + collective[i]); }));
   }
-  void report_hidden(const char* name, double product, double moving, double fused) const {
+  /// @param adding  of the members' parts, which the cores do as well
+  void report_hidden(const char* name, const Samples& product, const Samples& adding, const Samples& moving, const Samples& fused) const {
+    const auto hidden = [&](std::size_t i) { return 100 * (1 - (fused[i] - product[i] - adding[i]) / moving[i]); };
     if (speaks())
-      std::printf("%-8s %-24s product %8.2f ms, moving alone by xdma %7.2f ms; fused %8.2f ms: %.0f %% of the moving hidden\n", kName<T>, name,
-                  product, moving, fused, 100 * (1 - (fused - product) / moving));
+      std::printf("%-8s %-24s computing %7.2f ms, moving by xdma %6.2f ms; fused %7.2f ms: %.0f %% of the moving hidden\n", kName<T>, name,
+                  median(product) + median(adding), median(moving), median(fused), of_turns(fused.size(), hidden));
+  }
+  /// What a fused reduction has the engine move: this PE's tiles from all others, and to all others.
+  void move_tiles(const ops::detail::Plan& plan) {
+    run_kernel([=, team = team_, to = c_, from = product_, most = rows_ * columns_](const DeviceView& view) {
+      const Core core(view);
+      core.barrier(team);
+      for (std::size_t round = 0; round < plan.rounds(); ++round) {
+        const auto tile = plan.tile(team.rank, round);
+        const std::size_t n = tile.rows * tile.columns, at = std::min(round * plan.tile_elements(), most - n);
+        for (int k = 1; k < team.size; ++k) {
+          const int pe = team.world[(team.rank + k) % team.size];
+          core.get_nbi(to + at, from + at, n, pe, Engine::xdma);
+          if (!plan.scatter) core.put_nbi(from + at, from + at, n, pe, Engine::xdma);
+        }
+      }
+      core.barrier(team);
+    });
+  }
+  /// What the cores of a fused reduction do beside the product: the sums of this PE's tiles, here of memory of its own.
+  void add_tiles(const ops::detail::Plan& plan) {
+    run_kernel([=, members = team_.size, rank = team_.rank, to = c_, from = product_, most = rows_ * columns_](const DeviceView& view) {
+      using A = device::Accumulator<T>;
+      constexpr std::size_t kStrip = 2048;
+      auto* const sum = Core(view).scratch<typename A::type>(kStrip);
+      for (std::size_t round = 0; round < plan.rounds(); ++round) {
+        const auto tile = plan.tile(rank, round);
+        const std::size_t n = tile.rows * tile.columns, at = std::min(round * plan.tile_elements(), most - n);
+        for (std::size_t begin = 0; begin < n; begin += kStrip) {
+          const std::size_t some = std::min(kStrip, n - begin);
+          for (int member = 0; member < members; ++member) {
+            const T* const values = (member % 2 == 0 ? from : to) + at + begin;
+            for (std::size_t i = 0; i < some; ++i) sum[i] = member == 0 ? A::widen(values[i]) : sum[i] + A::widen(values[i]);
+          }
+          for (std::size_t i = 0; i < some; ++i) to[at + begin + i] = A::narrow(sum[i]);
+        }
+      }
+    });
   }
 
   void product_beside_eigen() {
@@ -122,32 +167,33 @@ class Bench {
     const auto [eigen, tiles] = measure<2>({by_eigen, [&] { by_tiles(); }});
     const double gflop = 2e-6 * static_cast<double>(rows_ * inner_) * static_cast<double>(columns_);
     if (speaks())
-      std::printf("product of %zu x %zu x %zu: Eigen %.2f ms (%.1f GFLOP/s), by tiles %.2f ms: %.2f of its speed\n", rows_, inner_, columns_, eigen,
-                  gflop / eigen, tiles, eigen / tiles);
+      std::printf("product of %zu x %zu x %zu: Eigen %.2f ms (%.1f GFLOP/s), by tiles %.2f ms: %.2f of its speed\n", rows_, inner_, columns_,
+                  median(eigen), gflop / median(eigen), median(tiles), of_turns(eigen.size(), [&, e = &eigen, t = &tiles](std::size_t i) { return (*e)[i] / (*t)[i]; }));
   }
 
   void matmul_all_reduce() {
     ops::MatmulAllReduce<T> fused(here_, team_, rows_, columns_, kCores);
-    const auto run_fused = [&](const Const& l, const Const& r, Engine engine) {
-      fused.launch(stream_, ops::matrix(c_, rows_, columns_), l, r, engine);
+    const auto run_fused = [&](Engine engine) {
+      fused.launch(stream_, ops::matrix(c_, rows_, columns_), left(), right(), engine);
       stream_.synchronize();
     };
     const auto reduce = [&] {
       stream_.all_reduce(team_, c_, product_, rows_ * columns_, device::Sum(), kCores);
       stream_.synchronize();
     };
-    const auto [tiles, collective, direct, moving, engine] =
-        measure<5>({[&] { by_tiles(); }, reduce, [&] { run_fused(left(), right(), Engine::automatic); },
-                    [&] { run_fused(thin_left(), thin_right(), Engine::xdma); }, [&] { run_fused(left(), right(), Engine::xdma); }});
+    const ops::detail::Plan plan{rows_, columns_, {}, team_.size, false};
+    const auto [tiles, collective, direct, adding, moving, engine] =
+        measure<6>({[&] { by_tiles(); }, reduce, [&] { run_fused(Engine::automatic); }, [&] { add_tiles(plan); }, [&] { move_tiles(plan); },
+                    [&] { run_fused(Engine::xdma); }});
     report("matmul + all-reduce", tiles, collective, direct);
-    report_hidden("matmul + all-reduce", tiles, moving, engine);
+    report_hidden("matmul + all-reduce", tiles, adding, moving, engine);
   }
 
   void matmul_reduce_scatter() {
     ops::MatmulReduceScatter<T> fused(here_, team_, rows_, columns_, kCores);
     const std::size_t part = rows_ / members();
-    const auto run_fused = [&](const Const& l, const Const& r, Engine engine) {
-      fused.launch(stream_, ops::matrix(c_, part, columns_), l, r, engine);
+    const auto run_fused = [&](Engine engine) {
+      fused.launch(stream_, ops::matrix(c_, part, columns_), left(), right(), engine);
       stream_.synchronize();
     };
     const auto reduce = [&] {
@@ -155,11 +201,12 @@ class Bench {
         device::reduce_scatter(Group(Core(view)), team, to, from, n, device::Sum());
       });
     };
-    const auto [tiles, collective, direct, moving, engine] =
-        measure<5>({[&] { by_tiles(); }, reduce, [&] { run_fused(left(), right(), Engine::automatic); },
-                    [&] { run_fused(thin_left(), thin_right(), Engine::xdma); }, [&] { run_fused(left(), right(), Engine::xdma); }});
+    const ops::detail::Plan plan{rows_, columns_, {}, team_.size, true};
+    const auto [tiles, collective, direct, adding, moving, engine] =
+        measure<6>({[&] { by_tiles(); }, reduce, [&] { run_fused(Engine::automatic); }, [&] { add_tiles(plan); }, [&] { move_tiles(plan); },
+                    [&] { run_fused(Engine::xdma); }});
     report("matmul + reduce-scatter", tiles, collective, direct);
-    report_hidden("matmul + reduce-scatter", tiles, moving, engine);
+    report_hidden("matmul + reduce-scatter", tiles, adding, moving, engine);
   }
 
   void all_gather_matmul() {
@@ -192,7 +239,7 @@ class Bench {
     const auto [tiles, collective, direct, moving, engine] = measure<5>(
         {[&] { by_tiles(); }, gather, [&] { run_fused(Engine::automatic); }, move, [&] { run_fused(Engine::xdma); }});
     report("all-gather + matmul", tiles, collective, direct);
-    report_hidden("all-gather + matmul", tiles, moving, engine);
+    report_hidden("all-gather + matmul", tiles, Samples(tiles.size()), moving, engine);
     shoal::barrier();
     here_.free(all);
     here_.free(mine);
@@ -258,8 +305,9 @@ class Bench {
     };
     const auto [one_by_one, products, together] = measure<3>({apart, compute, fused});
     if (speaks())
-      std::printf("%-8s %-24s one after the other %8.2f ms (the experts' products %.2f ms of it); fused %8.2f ms: %.2f of it\n", kName<T>,
-                  "experts", one_by_one, products, together, together / one_by_one);
+      std::printf("%-8s %-24s one after the other %.2f ms (%.2f ms of it products); fused %.2f ms: %.2f of it\n", kName<T>, "experts",
+                  median(one_by_one), median(products), median(together),
+                  of_turns(together.size(), [&, f = &together, o = &one_by_one](std::size_t i) { return (*f)[i] / (*o)[i]; }));
     shoal::barrier();
     here_.free(received);
     here_.free(send);

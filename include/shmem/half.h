@@ -47,38 +47,34 @@ SHMEMX_HALF_FN_ uint32_t shmemx_shift_round_(uint32_t bits, unsigned shift) {
   return (bits + ((SHMEM_CAST_(uint32_t, 1) << (shift - 1)) - 1) + (kept & 1U)) >> shift;
 }
 
+/* Every case is computed and one is chosen, without a branch: so loops over many become vector instructions. */
 SHMEMX_HALF_FN_ float shmemx_half_to_float(shmemx_half_t narrow) {
   const uint32_t sign = SHMEM_CAST_(uint32_t, narrow.bits & 0x8000U) << 16;
-  const uint32_t exponent = (narrow.bits >> 10) & 0x1fU;
-  const uint32_t fraction = narrow.bits & 0x3ffU;
-  if (exponent == 0) { /* zero or subnormal: a multiple of 2^-24, exact in float */
-    const float magnitude = SHMEM_CAST_(float, fraction) * 5.9604644775390625e-8f;
-    return shmemx_float_of_bits_(sign | shmemx_bits_of_float_(magnitude));
-  }
-  if (exponent == 0x1fU) return shmemx_float_of_bits_(sign | 0x7f800000U | (fraction << 13));
-  return shmemx_float_of_bits_(sign | ((exponent + 112U) << 23) | (fraction << 13));
+  const uint32_t magnitude = SHMEM_CAST_(uint32_t, narrow.bits & 0x7fffU) << 13;
+  /* zero or subnormal: a multiple of 2^-24, which is the fraction's unit in floats from 2^-14 on; exact */
+  const uint32_t tiny = magnitude < 0x00800000U ? magnitude : 0U;
+  const uint32_t small = shmemx_bits_of_float_(shmemx_float_of_bits_(tiny + 0x38800000U) - shmemx_float_of_bits_(0x38800000U));
+  const uint32_t normal = magnitude + (112U << 23);
+  const uint32_t large = magnitude | 0x7f800000U; /* infinity or NaN */
+  const uint32_t chosen = magnitude < 0x00800000U ? small : normal;
+  return shmemx_float_of_bits_(sign | (magnitude >= 0x0f800000U ? large : chosen));
 }
 
 SHMEMX_HALF_FN_ shmemx_half_t shmemx_half_from_float(float value) {
   const uint32_t bits = shmemx_bits_of_float_(value);
   const uint32_t magnitude = bits & 0x7fffffffU;
-  uint32_t result;
-  if (magnitude > 0x7f800000U) { /* NaN: quiet, with what fits of its payload */
-    result = 0x7e00U | ((magnitude >> 13) & 0x3ffU);
-  } else if (magnitude >= 0x47800000U) { /* 65536 and more */
-    result = 0x7c00U;
-  } else if (magnitude >= 0x38800000U) { /* normal; a carry out of the fraction gives the next exponent, or infinity */
-    result = shmemx_shift_round_(magnitude - 0x38000000U, 13);
-  } else if (magnitude >= 0x33000000U) { /* subnormal: the fraction in units of 2^-24 */
-    result = shmemx_shift_round_((magnitude & 0x7fffffU) | 0x800000U, 126U - (magnitude >> 23));
-  } else {
-    result = 0;
-  }
-  {
-    shmemx_half_t narrow;
-    narrow.bits = SHMEM_CAST_(uint16_t, ((bits >> 16) & 0x8000U) | result);
-    return narrow;
-  }
+  /* normal; a carry out of the fraction gives the next exponent, or infinity */
+  const uint32_t normal = shmemx_shift_round_(magnitude - 0x38000000U, 13);
+  /* subnormal, in units of 2^-24: those of a float from 0.5 on. The sum rounds as wanted. Nothing large may get there: it might trap. */
+  const uint32_t tiny = magnitude < 0x38800000U ? magnitude : 0U;
+  const uint32_t small = shmemx_bits_of_float_(shmemx_float_of_bits_(tiny) + 0.5f) - 0x3f000000U;
+  /* infinity, from 65536 on; NaN: quiet, with what fits of its payload */
+  const uint32_t large = magnitude > 0x7f800000U ? 0x7e00U | ((magnitude >> 13) & 0x3ffU) : 0x7c00U;
+  const uint32_t chosen = magnitude < 0x38800000U ? small : normal;
+  const uint32_t result = magnitude >= 0x47800000U ? large : chosen;
+  shmemx_half_t narrow;
+  narrow.bits = SHMEM_CAST_(uint16_t, ((bits >> 16) & 0x8000U) | result);
+  return narrow;
 }
 
 SHMEMX_HALF_FN_ float shmemx_bfloat16_to_float(shmemx_bfloat16_t narrow) {

@@ -113,7 +113,8 @@ class PartialProducts {
       multiply(core_, Matrix<T>{partial(member, round), tile.rows, tile.columns, tile.columns},
                x_.a.block(tile.row, 0, tile.rows, x_.a.columns), x_.b.block(0, tile.column, x_.b.rows, tile.columns));
       if (member == team_.rank) continue;
-      core_.fence();
+      // The part alone, which this core stored itself: Core::fence would wait for the tiles that are under way, too.
+      device::prim::full_fence(core_.handle());
       core_.signal(x_.ready + round, 1, device::SignalOp::add, team_.world[member]);
     }
   }
