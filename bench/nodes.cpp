@@ -65,13 +65,19 @@ int connect_pair(const char* host) {
 /// Moves bytes by polling, as a waiting PE does.
 struct Raw {
   int fd;
+  std::size_t send_some(const void* from, std::size_t bytes) const {
+    const ssize_t n = ::send(fd, from, bytes, 0);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+  std::size_t receive_some(void* to, std::size_t bytes) const {
+    const ssize_t n = ::recv(fd, to, bytes, 0);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
   void send(const void* from, std::size_t bytes) const {
-    for (std::size_t done = 0; done < bytes;)
-      if (const ssize_t n = ::send(fd, static_cast<const char*>(from) + done, bytes - done, 0); n > 0) done += static_cast<std::size_t>(n);
+    for (std::size_t done = 0; done < bytes;) done += send_some(static_cast<const char*>(from) + done, bytes - done);
   }
   void receive(void* to, std::size_t bytes) const {
-    for (std::size_t done = 0; done < bytes;)
-      if (const ssize_t n = ::recv(fd, static_cast<char*>(to) + done, bytes - done, 0); n > 0) done += static_cast<std::size_t>(n);
+    for (std::size_t done = 0; done < bytes;) done += receive_some(static_cast<char*>(to) + done, bytes - done);
   }
 };
 
@@ -94,13 +100,19 @@ struct Encrypted {
     while ((shmem_my_pe() == 0 ? SSL_connect(ssl) : SSL_accept(ssl)) != 1) {
     }
   }
+  std::size_t send_some(const void* from, std::size_t bytes) const {
+    std::size_t n = 0;
+    return SSL_write_ex(ssl, from, bytes, &n) == 1 ? n : 0;
+  }
+  std::size_t receive_some(void* to, std::size_t bytes) const {
+    std::size_t n = 0;
+    return SSL_read_ex(ssl, to, bytes, &n) == 1 ? n : 0;
+  }
   void send(const void* from, std::size_t bytes) const {
-    for (std::size_t done = 0; done < bytes;)
-      if (std::size_t n = 0; SSL_write_ex(ssl, static_cast<const char*>(from) + done, bytes - done, &n) == 1) done += n;
+    for (std::size_t done = 0; done < bytes;) done += send_some(static_cast<const char*>(from) + done, bytes - done);
   }
   void receive(void* to, std::size_t bytes) const {
-    for (std::size_t done = 0; done < bytes;)
-      if (std::size_t n = 0; SSL_read_ex(ssl, static_cast<char*>(to) + done, bytes - done, &n) == 1) done += n;
+    for (std::size_t done = 0; done < bytes;) done += receive_some(static_cast<char*>(to) + done, bytes - done);
   }
 };
 
@@ -129,6 +141,33 @@ double ping_pong(const Wire& wire) {
     if (shmem_my_pe() == 1) wire.send(&word, sizeof word);
   }
   return microseconds_each(began, kExchanges);
+}
+
+/// Both send at once, as in a barrier of two.
+template <class Wire>
+double exchange(const Wire& wire) {
+  std::uint64_t word = 0;
+  shmem_barrier_all();
+  const std::uint64_t began = shoal::now_ns();
+  for (int i = 0; i < kExchanges; ++i) {
+    wire.send(&word, sizeof word);
+    wire.receive(&word, sizeof word);
+  }
+  return microseconds_each(began, kExchanges);
+}
+
+/// 4 MiB each way at once, in pieces: what a reduction moves at the least.
+template <class Wire>
+double exchange_long(const Wire& wire, char* out, char* in) {
+  constexpr std::size_t kPiece = 64 * 1024, kAll = 4 * kMiB;
+  shmem_barrier_all();
+  const std::uint64_t began = shoal::now_ns();
+  for (int i = 0; i < 10; ++i)
+    for (std::size_t sent = 0, received = 0; sent < kAll || received < kAll;) {
+      if (sent < kAll) sent += wire.send_some(out + sent, std::min(kPiece, kAll - sent));
+      if (received < kAll) received += wire.receive_some(in + received, kAll - received);
+    }
+  return microseconds_each(began, 10);
 }
 
 template <class Wire>
@@ -196,6 +235,10 @@ int main(int argc, char** argv) {
          for (int i = 0; i < 10; ++i) shmem_float_sum_reduce(SHMEM_TEAM_WORLD, sum, reinterpret_cast<float*>(block), kMiB);
          return microseconds_each(began, 10);
        }},
+      {"raw TCP exchange, 8 B", "us", [&] { return exchange(raw); }},
+      {"raw OpenSSL exchange, 8 B", "us", [&] { return exchange(encrypted); }},
+      {"raw TCP exchange, 4 MiB", "us", [&] { return exchange_long(raw, block, reinterpret_cast<char*>(sum)); }},
+      {"raw OpenSSL exchange, 4 MiB", "us", [&] { return exchange_long(encrypted, block, reinterpret_cast<char*>(sum)); }},
   };
   for (int round = 0; round < kRounds; ++round)
     for (Figure& figure : figures) figure.results.push_back(figure.run());

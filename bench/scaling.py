@@ -80,6 +80,11 @@ class Model:
         nodes, _ = self.shape(pes)
         return self.memory_of_pe(pes) + self.connections_of_leader(nodes) * self.c["connection_kb"] * 1024
 
+    def memory_of_alltoall(self, pes):
+        """Of a PE that has connections to all of other nodes."""
+        _, here = self.shape(pes)
+        return self.memory_of_pe(pes) + (pes - here) * self.c["connection_kb"] * 1024
+
     def start_bytes(self, pes, machines=None):
         """What the server sends to each node. `machines`: on how many the nodes are; those of one say the same."""
         nodes, _ = self.shape(pes)
@@ -269,12 +274,12 @@ def main():
     for pes in PES:
         nodes, _ = model.shape(pes)
         rows.append([f"{pes:,}", f"{nodes:,}", f"{model.connections_of_leader(nodes)}", f"{model.memory_of_pe(pes) / 2**20:.1f}",
-                     f"{model.memory_of_leader(pes) / 2**20:.1f}", f"{model.start_messages(pes):,}", f"{model.start_bytes(pes) * nodes / 2**20:,.1f}",
+                     f"{model.memory_of_leader(pes) / 2**20:.1f}", f"{model.memory_of_alltoall(pes) / 2**20:,.0f}", f"{model.start_messages(pes):,}", f"{model.start_bytes(pes) * nodes / 2**20:,.1f}",
                      f"{model.start_time(pes):.2f}", f"{model.barrier(pes) * 1e6:.1f}", f"{model.all_reduce(pes, 8) * 1e6:.1f}",
                      f"{model.all_reduce(pes, 4 << 20) * 1e3:.2f}"])
-    table(f"Model, {options.per_node} PEs a node (connections: of a leader for collectives; memory: MiB of a PE, and of a leader with these; start: messages "
+    table(f"Model, {options.per_node} PEs a node (connections: of a leader for collectives; memory: MiB of a PE, of a leader with these, and of a PE after an alltoall of all; start: messages "
           "of node 0's launcher, MiB it sends, seconds; then barrier and all-reduce)",
-          ["PEs", "nodes", "connections", "PE MiB", "leader MiB", "messages", "sent MiB", "start s", "barrier us", "reduce 8B us", "reduce 4M ms"], rows)
+          ["PEs", "nodes", "connections", "PE MiB", "leader MiB", "alltoall MiB", "messages", "sent MiB", "start s", "barrier us", "reduce 8B us", "reduce 4M ms"], rows)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ namespace shoal {
 namespace {
 
 /// What a leader fetches from another at once; twice as much is on its way.
-constexpr std::size_t kFarChunk = 128 * 1024;
+constexpr std::size_t kFarChunk = 256 * 1024;
 /// What it fetches from all others, so that its room doesn't grow with the number of nodes.
 constexpr std::size_t kFarRoom = 16 * 1024 * 1024;
 /// What a scan works on at once: each member has a copy of it, a leader four.

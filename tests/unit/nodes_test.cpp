@@ -236,6 +236,27 @@ TEST_P(NodesDeathTest, AHeapOfATeamIsRefusedToOthersAndTheyAreTold) {
   EXPECT_DEATH(try_it(), "PE 3: .*PE 0 refused to let this PE access offset 0 of segment");
 }
 
+TEST_P(Nodes, LongReductionsLeaveTheirSourcesAsTheyAreUnlessTheyAreInPlace) {
+  run(4, [](Job& job) {
+    constexpr std::size_t kCount = 300001;  // several pieces a leader
+    auto* source = allocate<std::uint32_t>(job, kCount);
+    auto* dest = allocate<std::uint32_t>(job, kCount);
+    const auto value = [](int pe, std::size_t i) { return static_cast<std::uint32_t>(pe + 1) * 1000003 + static_cast<std::uint32_t>(i); };
+    const Combine& sum = job.coll_tuning().kernels->at(ReduceOp::Sum, Element::U32);
+    for (const bool in_place : {false, true, false}) {
+      std::uint32_t* const from = in_place ? dest : source;
+      for (std::size_t i = 0; i < kCount; ++i) dest[i] = 7;
+      for (std::size_t i = 0; i < kCount; ++i) from[i] = value(job.me(), i);
+      reduce(job.world_team(), dest, from, kCount, sum, job.coll_tuning(), "test");
+      for (std::size_t i = 0; i < kCount; ++i) {
+        ASSERT_EQ(dest[i], value(0, i) + value(1, i) + value(2, i) + value(3, i)) << i << (in_place ? " in place" : "");
+        ASSERT_TRUE(in_place || source[i] == value(job.me(), i)) << i;
+      }
+      barrier(job);
+    }
+  });
+}
+
 TEST(SecurityLog, WhatStrangersSayCannotForgeALine) {
   EXPECT_EQ(json_string("plain"), "\"plain\"");
   EXPECT_EQ(json_string("a\"b\\c\nd"), "\"a\\\"b\\\\c\\u000ad\"");
