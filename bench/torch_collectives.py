@@ -4,7 +4,7 @@
 
     shoalrun -n 2 python3 bench/torch_collectives.py [--quick] [--only WORD]
 
-Each line: the median of many calls, in microseconds, by each backend in turn, call by call, and how many times Shoal is as fast.
+Each line: the median of many calls, in microseconds, by each backend in turn, and how many times Shoal is as fast.
 "heap": the tensors are on the symmetric heap.
 """
 import argparse
@@ -23,13 +23,14 @@ ONLY = ""  # lines whose name has this
 
 
 def measure(actions, rounds):
-    """Median seconds of each action's call, of the slowest rank; all ranks begin together, and the actions take turns."""
+    """Median seconds of each action's call, of the slowest rank; all ranks begin together, and the actions take turns, a few calls
+    each: what follows a single call of another finds the processors busy with that one's end."""
     for action in actions:
         for _ in range(3):
             action()
     times = [[] for _ in actions]
-    for _ in range(rounds):
-        for action, mine in zip(actions, times):
+    for turn in range(0, rounds, 5):
+        for action, mine in ((a, m) for a, m in zip(actions, times) for _ in range(min(5, rounds - turn))):
             dist.barrier()
             began = time.perf_counter()
             action()

@@ -6,7 +6,8 @@
 // sender, and is sent only after message k - 2 of the other arrived. That one was sent by who had read message k - 4,
 // so its place is free; and one message may be on its way while another is read. The first message of a collective goes
 // to all members and says what its sender thinks the collective is, so members that disagree find out instead of
-// waiting for ever. All that was posted is taken even then: the next collective begins in step. A wait that is given up (a deadline, Ctrl-C) leaves messages behind, and the group can't be used any more.
+// waiting for ever. All that was posted is taken even then: the next collective begins in step. A wait that is given up
+// (a deadline, Ctrl-C) leaves messages behind, and the group can't be used any more.
 //
 // Thread safety: one operation at a time (a lock sees to it); several groups run at the same time.
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of a group. Small ones go whole to every member, and so do those of two members; large ones by shares: each
-// member combines its own share of the elements and hands it to all. What is on the heap is read and written in place,
-// the rest passes through the inboxes in pieces that stay in cache, one being copied while the one before is combined.
+// Reductions of a group. Small ones go whole to every member, and so do those of two members; large ones by shares:
+// each member combines its own share of the elements and hands it to all. What is on the heap is read and written in
+// place, the rest passes through the inboxes in pieces that stay in cache, one being copied while the one before is
+// combined.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>

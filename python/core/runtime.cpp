@@ -184,7 +184,9 @@ void Runtime::finalize() {
     ids_.clear();
   }
   shmem_finalize();
-  put_back(kept);
+  int still = 0;
+  shmem_query_initialized(&still);  // by who else in this process has begun the library: then the heap stays, too
+  if (still == 0) put_back(kept);
 }
 
 void Runtime::enter(const std::string& who, std::uint64_t epoch) {

@@ -18,7 +18,6 @@ at a time); those that wait let other threads run. A call before :func:`init` or
 from __future__ import annotations
 
 import os as _os
-from typing import Any, Optional
 
 try:
     from . import _core
@@ -30,6 +29,7 @@ except ImportError as error:
                           "Shoal for this one") from error
     raise
 from ._array import Array, array, bfloat16, empty, free, full, is_symmetric, ones, zeros
+from ._collectives import all_gather, all_reduce, all_to_all, broadcast, gather, reduce, reduce_scatter, scan, scatter
 from ._core import Remote
 from ._remote import get, get_nbi, put, put_nbi, put_signal
 from ._sync import (Atomic, atomic, barrier, fence, quiet, signal, sync, sync_with, test, wait_signal, wait_until, wait_until_any,
@@ -97,25 +97,3 @@ def _launched() -> tuple[int, int]:
         if rank in _os.environ and size in _os.environ:
             return int(_os.environ[rank]), int(_os.environ[size])
     return 0, 1
-
-
-def _collective(name: str) -> Any:
-    method = getattr(Team, name)
-
-    def call(*arguments: Any, team: Optional[Team] = None, **options: Any) -> Any:
-        return method(world() if team is None else team, *arguments, **options)
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"As :meth:`Team.{name}`, on `team` or the world.\n\n{method.__doc__}"
-    return call
-
-
-all_reduce = _collective("all_reduce")
-reduce = _collective("reduce")
-reduce_scatter = _collective("reduce_scatter")
-scan = _collective("scan")
-broadcast = _collective("broadcast")
-all_gather = _collective("all_gather")
-gather = _collective("gather")
-scatter = _collective("scatter")
-all_to_all = _collective("all_to_all")

@@ -102,7 +102,8 @@ class Array(np.ndarray):
         address = _core.mapped(self.ctypes.data, pe)
         if address == 0:
             return None
-        low, high = np.lib.array_utils.byte_bounds(self) if hasattr(np.lib, "array_utils") else np.byte_bounds(self)
+        byte_bounds = (np.lib.array_utils if hasattr(np.lib, "array_utils") else np).byte_bounds  # type: ignore[attr-defined]
+        low, high = byte_bounds(self)
         offset = self.ctypes.data - low
         memory = np.asarray(_Mapped(self, address - offset, max(high - low, 1)))
         return np.ndarray(self.shape, self.dtype, memory, offset, self.strides)
@@ -117,7 +118,7 @@ class Array(np.ndarray):
     def __reduce__(self) -> Any:
         return np.asarray(self).copy().__reduce__()  # a pickle holds the contents: a heap is for one job
 
-    def __deepcopy__(self, memo: Any) -> np.ndarray:
+    def __deepcopy__(self, memo: Any) -> np.ndarray:  # type: ignore[override]
         return np.array(self)
 
     def copy(self, order: str = "C") -> np.ndarray:  # type: ignore[override]
@@ -153,7 +154,8 @@ def empty(shape: Shape, dtype: Any = "float64", *, align: int = 64) -> Array:
     if align < 64 or align > 2 << 20 or align & (align - 1):
         raise ValueError(f"align={align}: must be a power of two from 64 to 2 MiB")
     sizes = _shape_of(shape)
-    return Array(sizes, kind, allocate(type_number(kind), kind.itemsize, sizes, align))
+    memory: Any = allocate(type_number(kind), kind.itemsize, sizes, align)  # has the buffer protocol, as only Python 3.12 can say
+    return Array(sizes, kind, memory)
 
 
 def allocate(number: int, itemsize: int, sizes: Sequence[int], align: int = 64) -> "_core.Block":
@@ -172,7 +174,7 @@ def zeros(shape: Shape, dtype: Any = "float64", *, align: int = 64) -> Array:
     """As :func:`empty`, filled with zeros on all PEs when it returns."""
     result = empty(shape, dtype, align=align)
     if result.nbytes:
-        np.frombuffer(result.base, np.uint8)[:] = 0  # not result[...] = 0: a text's zero isn't "0"
+        np.frombuffer(result.base, np.uint8)[:] = 0  # type: ignore[arg-type]  # not result[...] = 0: a text's zero isn't "0"
     _core.sync_all()  # nobody may put into what isn't cleared yet
     return result
 

@@ -185,7 +185,7 @@ def _symmetric(call: str, name: str, array: Any) -> np.ndarray:
     return array.view(np.ndarray)
 
 
-def put(dest: Array, source: Any, pe: int, context: Any = None) -> None:
+def put(dest: Any, source: Any, pe: int, context: Any = None) -> None:
     """Copies `source` to PE `pe`'s copy of `dest`, a symmetric array, a slice of one, or a CPU tensor on the heap.
 
     `source` is anything NumPy or DLPack takes: of `dest`'s shape or one that broadcasts to it, of a dtype that converts to
@@ -199,7 +199,7 @@ def put(dest: Array, source: Any, pe: int, context: Any = None) -> None:
         _store(_symmetric("put", "dest", dest), source, _pe("put", pe, context), _handle(context))
 
 
-def get(source: Array, pe: int, out: Any = None, context: Any = None) -> np.ndarray:
+def get(source: Any, pe: int, out: Any = None, context: Any = None) -> np.ndarray:
     """PE `pe`'s copy of `source`, a symmetric array, a slice of one, or a CPU tensor on the heap: in `out` where it is given
     (contiguous, of `source`'s shape and dtype), else in a new NumPy array (for a tensor of bfloat16, a tensor). Complete on return.
     Raises as :func:`put`."""
@@ -221,7 +221,7 @@ def _out(view: np.ndarray, out: Any) -> np.ndarray:
     return into
 
 
-def put_nbi(dest: Array, source: np.ndarray, pe: int, context: Any = None) -> None:
+def put_nbi(dest: Any, source: Any, pe: int, context: Any = None) -> None:
     """As :func:`put`, returning at once: `source`, contiguous and of `dest`'s shape and dtype, must stay as it is until
     :func:`quiet`."""
     if _core.copy_array(True, dest, source, pe, context, False):
@@ -235,7 +235,7 @@ def put_nbi(dest: Array, source: np.ndarray, pe: int, context: Any = None) -> No
     _store(view, values, _pe("put_nbi", pe, context), _handle(context), waits=False)
 
 
-def get_nbi(source: Array, pe: int, out: np.ndarray, context: Any = None) -> None:
+def get_nbi(source: Any, pe: int, out: Any, context: Any = None) -> None:
     """As :func:`get`, returning at once: `out` is valid after :func:`quiet`."""
     if _core.copy_array(False, source, out, pe, context, False):
         return
@@ -243,7 +243,7 @@ def get_nbi(source: Array, pe: int, out: np.ndarray, context: Any = None) -> Non
     _fetch(view, _pe("get_nbi", pe, context), _handle(context), _out(view, out), waits=False)
 
 
-def put_signal(dest: Array, source: Any, signal: Array, value: int, pe: int, op: str = "set", context: Any = None) -> None:
+def put_signal(dest: Any, source: Any, signal: Array, value: int, pe: int, op: str = "set", context: Any = None) -> None:
     """:func:`put` of contiguous memory, then an update of `signal` on PE `pe`: whoever sees the signal sees the data.
 
     `signal` is one element of a symmetric uint64 array: ``flags[3:4]``. `op` is "set" or "add".

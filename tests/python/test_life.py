@@ -379,3 +379,21 @@ def test_sixteen_pes_on_few_cores():
 
 def test_environment_of_the_job_reaches_python():
     assert shoalrun(1, sys.executable, "-c", "import shoal; assert shoal._launched() == (0, 1)").status == 0 and os.path.exists(SHOALRUN)
+
+
+def test_a_library_that_others_began_goes_on():
+    run = job(2, """
+        import ctypes, shoal
+        shoal.init()  # loads the library that the next line finds
+        library = ctypes.CDLL("libshoal.so.0")
+        library.shmem_init()  # as an extension of somebody else's does
+        x = shoal.ones(1000)
+        shoal.finalize()
+        assert x.sum() == 1000 and not shoal.is_initialized()
+        library.shmem_barrier_all()
+        shoal.init()
+        assert shoal.all_reduce([1])[0] == 2
+        shoal.finalize()
+        library.shmem_finalize()
+        """)
+    assert run.status == 0, run
