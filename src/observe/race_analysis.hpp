@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/callback.hpp"
 #include "observe/race_log.hpp"
 
 namespace shoal {
@@ -41,6 +42,7 @@ inline constexpr int kMostRacePes = 32;
 inline constexpr std::uint32_t kMostRaceBlocks = 1u << 18;
 
 /// One race for each pair of places in the program, in the order of time. @param logs  by PE, at most kMostRacePes
-std::vector<Race> find_races(const std::vector<RaceLog>& logs);
+/// @param progress  called now and then with how much is done, of how much
+std::vector<Race> find_races(const std::vector<RaceLog>& logs, const Callback<std::uint64_t, std::uint64_t>& progress);
 
 }  // namespace shoal
