@@ -92,7 +92,8 @@ void reduce_leaders_at_once(Group& group, void* dest, std::size_t count, const C
                      static_cast<int>(leaders) - 1, combine, [&](int leader) {
                        return address(value_of(static_cast<std::size_t>(leader)), done * combine.width);
                      });
-    for (std::size_t leader = 0; leader < leaders; ++leader) give(group, own, result, bytes, nodes.leaders[leader], call);
+    for (std::size_t leader = 0; leader < leaders; ++leader)
+      give(group, own, result, bytes, nodes.leaders[leader], call);
   }
   world.quiet_far();
 }
@@ -203,8 +204,8 @@ void reduce_exactly(Group& group, void* dest, const void* source, std::size_t co
     const std::size_t some = std::min(most, part.end - first);
     combine_members(group, result, source, first, some, group.size() - 1, combine, call);
     for (int k = 0; k < group.size(); ++k)
-      give(group, address(dest, first * combine.width), result, some * combine.width,
-           (group.rank() + k) % group.size(), call);
+      give(group, address(dest, first * combine.width), result, some * combine.width, (group.rank() + k) % group.size(),
+           call);
   }
   group.world().quiet_far();
   group.sync(call);

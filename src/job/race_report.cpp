@@ -112,9 +112,9 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
     return 0;
   }
   Told told(doing);
-  told.begin("PE 0 collects what all PEs have noted");
+  told.begin("collecting on PE 0 what all have noted");
   const std::vector<RaceLog> logs = gather_logs(bootstrap, mine, told);
-  told.begin("PE 0 looks for unordered accesses");
+  told.begin("looking on PE 0 for unordered accesses");
   std::vector<Race> races;
   if (!logs.empty()) races = find_races(logs, [&](std::uint64_t done, std::uint64_t all) { told.done(done, all); });
   const Places places = ask_for_places(bootstrap, races, logs, mine);

@@ -58,7 +58,7 @@ struct Word {
 };
 constexpr std::uint64_t kMostWaitedBytes = 2u << 20;  // of one call
 
-constexpr std::uint64_t kProgress = 64;                // moments
+constexpr std::uint64_t kProgress = 64;  // moments
 
 /// What a PE has under way to another one on a context: a component of clocks for each sort. Gets without blocking,
 /// and what atomics without blocking bring, no fence orders: they are to nobody.
@@ -362,7 +362,7 @@ class Analysis final {
   std::vector<Clock> clocks_;
   std::vector<UnderWay> ways_;  // by component, behind those of the PEs
   std::map<std::tuple<int, std::uint32_t, int, Sort>, std::size_t> way_of_;
-  std::vector<std::vector<std::size_t>> own_ways_;  // by PE: components
+  std::vector<std::vector<std::size_t>> own_ways_;                                  // by PE: components
   std::map<std::pair<int, std::uint32_t>, std::vector<std::uint32_t>> unfinished_;  // atomics, by PE and context
   std::map<Word, Kept> synchronizes_;
   RaceMemory memory_;
