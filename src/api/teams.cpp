@@ -161,10 +161,11 @@ SHOAL_API(void, team_destroy, (shmem_team_t team)) {
     return true;
   });
   std::optional<WatchedCollective> watched(std::in_place, *members, CallKind::collective, call, Collective{.unit = ""});
-  world().quiet();
-  members->sync(call);  // nobody uses its heaps any more
+  const auto is_of_team = [&](const TeamHeap& heap) { return &heap.team() == members; };
+  if (here.heaps().find_if(is_of_team) != nullptr) world().quiet();  // puts to heaps that end here
+  members->sync(call);                                               // nobody uses them any more
   here.heaps().erase_if([&](const TeamHeap& heap) {
-    if (&heap.team() != members) return false;
+    if (!is_of_team(heap)) return false;
     heap.heap().check_guards(world(), call);
     return true;
   });

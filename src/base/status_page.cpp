@@ -124,7 +124,8 @@ std::string describe(const Status& status) {
     case Phase::waiting: return "in " + describe_call(status);
     case Phase::leaving: return "in " + status.call;
     case Phase::left: return "finished (after shmem_finalize)";
-    case Phase::closing: return "in " + status.call + ", which all PEs have called";
+    case Phase::closing:
+      return "in " + status.call + ", which all PEs have called" + (status.detail.empty() ? "" : ": " + status.detail);
   }
   return "in an unknown state";
 }

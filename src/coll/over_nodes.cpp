@@ -26,6 +26,13 @@ void* address(const void* base, std::size_t offset) noexcept {
   return static_cast<char*>(const_cast<void*>(base)) + offset;
 }
 
+/// To a member's range, there when quiet_far() returns. What the program itself has put stays under way: a collective
+/// promises no more.
+void give(Group& group, void* range, const void* from, std::size_t bytes, int member, const char* call) noexcept {
+  if (char* const there = group.at(range, bytes, member, call)) return copy_shared(there, from, bytes);
+  group.world().put(range, from, bytes, group.world_pe(member), call);
+}
+
 /// The leader's dest = the sources of this node's members, combined in their order; each member sees to a part of it.
 void reduce_node(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine,
                  const char* call) noexcept {
@@ -86,9 +93,9 @@ void reduce_leaders_at_once(Group& group, void* dest, const void* given, std::si
                      static_cast<int>(leaders) - 1, combine,
                      [&](int leader) { return address(value_of(leader), done * combine.width); });
     for (std::size_t leader = 0; leader < leaders; ++leader)
-      if (leader != here) world.put(result, result, bytes, group.world_pe(nodes.leaders[leader]), call);
+      if (leader != here) give(group, result, result, bytes, nodes.leaders[leader], call);
   }
-  world.quiet();
+  world.quiet_far();
 }
 
 /// dest[first, end) = those of the leader at `from` and of this one, combined; the other one's are on the left or on
@@ -199,10 +206,10 @@ void reduce_exactly(Group& group, void* dest, const void* source, std::size_t co
     const std::size_t some = std::min(most, part.end - first);
     combine_members(group, result, source, first, some, group.size() - 1, combine, call);
     for (int k = 0; k < group.size(); ++k)
-      group.world().put(address(dest, first * combine.width), result, some * combine.width,
-                        group.world_pe((group.rank() + k) % group.size()), call);
+      give(group, address(dest, first * combine.width), result, some * combine.width, (group.rank() + k) % group.size(),
+           call);
   }
-  group.world().quiet();
+  group.world().quiet_far();
   group.sync(call);
 }
 

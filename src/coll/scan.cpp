@@ -13,15 +13,14 @@ namespace shoal {
 void scan(Group& group, void* dest, const void* source, std::size_t count, const Combine& combine, bool inclusive,
           const char* call) noexcept {
   const std::size_t array = bytes_of(count, combine.width);
-  const WatchedCollective watched(
-      group, CallKind::collective, call,
-      {.count = count,
-       .dest = dest,
-       .source = source,
-       .dest_bytes = array,
-       .source_bytes = array,
-       .upwards = true,
-       .in_place = true});
+  const WatchedCollective watched(group, CallKind::collective, call,
+                                  {.count = count,
+                                   .dest = dest,
+                                   .source = source,
+                                   .dest_bytes = array,
+                                   .source_bytes = array,
+                                   .upwards = true,
+                                   .in_place = true});
   if (count == 0) return;
   const std::size_t bytes = check_operands(group, dest, source, count, combine, call);
   if (group.nodes().span() && scan_over_nodes(group, dest, source, count, combine, inclusive, call)) return;

@@ -111,7 +111,14 @@ void Chaos::add(Operation operation) {
 
 void Chaos::put(const void* context, int pe, char* to, const void* from, std::size_t bytes, bool blocking) {
   const auto* source = static_cast<const char*>(from);
-  add({context, pe, 0, 0, to, source, bytes, blocking ? std::vector<char>(source, source + bytes) : std::vector<char>(),
+  add({context,
+       pe,
+       0,
+       0,
+       to,
+       source,
+       bytes,
+       blocking ? std::vector<char>(source, source + bytes) : std::vector<char>(),
        {}});
 }
 

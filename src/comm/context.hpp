@@ -458,11 +458,7 @@ template <class Body>
 [[gnu::always_inline]] inline auto watched(const Context& context, CallKind kind, const char* call,
                                            Body&& body) noexcept {
   return watched(
-      context,
-      [&] {
-        return context.call_of(call, kind, -1, nullptr, nullptr, 0);
-      },
-      call, body);
+      context, [&] { return context.call_of(call, kind, -1, nullptr, nullptr, 0); }, call, body);
 }
 
 }  // namespace shoal

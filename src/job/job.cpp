@@ -304,8 +304,12 @@ void Job::stop(const char* call) {
   if (const auto damage = segments_.damage(true)) fatal(call, *damage);
   observers_->stop();
   leaving_team_->sync(call);
-  if (status_ != nullptr) StatusWriter(status_->record(me())).set(Phase::closing, call, "");
-  observers_->report(*bootstrap_);
+  const auto say = [&](const char* what) {
+    if (status_ != nullptr) StatusWriter(status_->record(me())).set(Phase::closing, call, what);
+  };
+  say("");
+  observers_->report(*bootstrap_, say);
+  say("");
   if (transport_ != nullptr) {
     transport_->leaving();
     bootstrap_->barrier();  // nobody needs an answer any more

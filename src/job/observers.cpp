@@ -106,8 +106,8 @@ void JobObservers::ends_early(int status) const noexcept {
                 !profile_.empty() ? "SHOAL_PROFILE" : "", status));
 }
 
-void JobObservers::report(Bootstrap& bootstrap) {
-  if (races_ != nullptr) found_races_ = report_races(bootstrap, races_->log(), segments_, race_status_) != 0;
+void JobObservers::report(Bootstrap& bootstrap, const Callback<const char*>& doing) {
+  if (races_ != nullptr) found_races_ = report_races(bootstrap, races_->log(), segments_, race_status_, doing) != 0;
   if (recorder_ == nullptr) return;
   if (!profile_.empty()) report_profile(bootstrap);
   if (me_ != 0 || trace_.empty()) return;

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 
+#include "base/callback.hpp"
 #include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/status_mapping.hpp"
@@ -33,7 +34,8 @@ class JobObservers final {
   /// After this PE's last call.
   void stop() noexcept;
   /// After everyone's: prints and writes what was recorded. Collective. @throws Error
-  void report(Bootstrap& bootstrap);
+  /// @param doing  told what it does where that may take long
+  void report(Bootstrap& bootstrap, const Callback<const char*>& doing);
   /// The program ends with `status` instead of all that: says what is lost.
   void ends_early(int status) const noexcept;
   /// After report: with which status the program is to end where it would with 0.

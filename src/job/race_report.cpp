@@ -6,10 +6,12 @@
 #include <span>
 #include <sstream>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "observe/caller.hpp"
 #include "observe/race_analysis.hpp"
+#include "observe/race_progress.hpp"
 #include "topology/topology.hpp"
 
 namespace shoal {
@@ -24,14 +26,36 @@ std::vector<std::string> gather(Bootstrap& bootstrap, const std::string& mine) {
   return all;
 }
 
+/// Says how far PE 0 has come: on stderr and, `doing`, to whoever looks at the job.
+class Told final {
+ public:
+  explicit Told(const Callback<const char*>& doing) : doing_(doing) {}
+  void begin(const char* what) {
+    what_ = what;
+    doing_(what);
+  }
+  void done(std::uint64_t some, std::uint64_t all) {
+    const std::string line = progress_.line(what_, some, all, now_ns());
+    if (line.empty()) return;
+    print_line(-1, line);
+    doing_(line.c_str());
+  }
+
+ private:
+  const Callback<const char*>& doing_;
+  RaceProgress progress_{now_ns()};
+  const char* what_ = "";
+};
+
 /// Everyone's notes, on PE 0.
-std::vector<RaceLog> gather_logs(Bootstrap& bootstrap, const RaceLog& log) {
+std::vector<RaceLog> gather_logs(Bootstrap& bootstrap, const RaceLog& log, Told& told) {
   const std::string mine = log.pack();
   std::vector<std::string> all(static_cast<std::size_t>(bootstrap.size()));
   std::size_t longest = 0;
   for (const std::string& size : gather(bootstrap, std::to_string(mine.size())))
     longest = std::max<std::size_t>(longest, std::stoull(size));
   for (std::size_t start = 0; start < longest; start += kChunk) {
+    if (bootstrap.rank() == 0) told.done(start, longest);
     const auto parts = gather(bootstrap, start < mine.size() ? mine.substr(start, kChunk) : "");
     for (std::size_t pe = 0; pe < all.size() && bootstrap.rank() == 0; ++pe) all[pe] += parts[pe];
   }
@@ -74,7 +98,8 @@ bool has_too_many_blocks(const RaceRange& range) {
 
 }  // namespace
 
-int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& segments, int status) {
+int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& segments, int status,
+                 const Callback<const char*>& doing) {
   if (bootstrap.size() > kMostRacePes) {
     if (bootstrap.rank() == 0)
       print_line(-1, strf("SHOAL_RACE looks at jobs of up to %d PEs, not of %d", kMostRacePes, bootstrap.size()));
@@ -86,8 +111,12 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
       print_line(-1, "SHOAL_RACE looks at jobs on one machine, whose PEs have one clock: this one is on several");
     return 0;
   }
-  const std::vector<RaceLog> logs = gather_logs(bootstrap, mine);
-  const std::vector<Race> races = logs.empty() ? std::vector<Race>() : find_races(logs);
+  Told told(doing);
+  told.begin("collecting on PE 0 what all have noted");
+  const std::vector<RaceLog> logs = gather_logs(bootstrap, mine, told);
+  told.begin("looking on PE 0 for unordered accesses");
+  std::vector<Race> races;
+  if (!logs.empty()) races = find_races(logs, [&](std::uint64_t done, std::uint64_t all) { told.done(done, all); });
   const Places places = ask_for_places(bootstrap, races, logs, mine);
   if (bootstrap.rank() != 0) return 0;
   for (const Race& race : races) {

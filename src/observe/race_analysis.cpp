@@ -58,6 +58,8 @@ struct Word {
 };
 constexpr std::uint64_t kMostWaitedBytes = 2u << 20;  // of one call
 
+constexpr std::uint64_t kProgress = 64;  // moments
+
 /// What a PE has under way to another one on a context: a component of clocks for each sort. Gets without blocking,
 /// and what atomics without blocking bring, no fence orders: they are to nobody.
 enum class Sort : std::uint8_t { puts, puts_with_signal, gets };
@@ -80,7 +82,7 @@ class Analysis final {
     find_waited_words();
   }
 
-  std::vector<Race> run() {
+  std::vector<Race> run(const Callback<std::uint64_t, std::uint64_t>& progress) {
     // Each call twice: what it releases counts from its begin, what it acquires from its end.
     std::vector<std::tuple<std::uint64_t, bool, int, std::uint32_t>> moments;
     for (std::size_t pe = 0; pe < n_; ++pe)
@@ -92,8 +94,10 @@ class Analysis final {
     // What a PE with too much to note did after the last of its notes may be what orders the others' later accesses.
     std::uint64_t known_until = UINT64_MAX;
     for (const RaceLog& log : logs_) known_until = std::min(known_until, log.complete_until_ns);
+    std::uint64_t done = 0;
     for (const auto& [ns, is_end, pe, i] : moments) {
       if (ns >= known_until) break;
+      if (done++ % kProgress == 0) progress(done, moments.size());
       is_end ? end(pe, i) : begin(pe, i);
     }
     return races_;
@@ -225,7 +229,7 @@ class Analysis final {
   }
 
   void report(const RaceMemory::Access& first, const RaceMemory::Access& second, const Word& where) {
-    if (!told_.insert({first.place, second.place}).second) return;
+    if (!told_.insert(std::minmax(first.place, second.place)).second) return;
     races_.push_back({first.who, second.who, where.pe, where.segment, where.offset});
   }
 
@@ -359,7 +363,7 @@ class Analysis final {
   std::vector<Clock> clocks_;
   std::vector<UnderWay> ways_;  // by component, behind those of the PEs
   std::map<std::tuple<int, std::uint32_t, int, Sort>, std::size_t> way_of_;
-  std::vector<std::vector<std::size_t>> own_ways_;  // by PE: components
+  std::vector<std::vector<std::size_t>> own_ways_;                                  // by PE: components
   std::map<std::pair<int, std::uint32_t>, std::vector<std::uint32_t>> unfinished_;  // atomics, by PE and context
   std::map<Word, Kept> synchronizes_;
   RaceMemory memory_;
@@ -373,6 +377,8 @@ class Analysis final {
 
 }  // namespace
 
-std::vector<Race> find_races(const std::vector<RaceLog>& logs) { return Analysis(logs).run(); }
+std::vector<Race> find_races(const std::vector<RaceLog>& logs, const Callback<std::uint64_t, std::uint64_t>& progress) {
+  return Analysis(logs).run(progress);
+}
 
 }  // namespace shoal

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for accesses to the same symmetric memory, one of them a write, that nothing orders: by different PEs, or by one
-// whose call without blocking is not complete.
+// Looks for accesses to the same symmetric memory, one of them a write, that nothing orders: by different PEs, or by
+// one whose call without blocking is not complete.
 //
 // All PEs' notes are gone through in the order of time, with a vector clock for each PE. What orders:
-//   - calls of one PE, but a put or an atomic without result only once a quiet of its context, or a fence of it and then
-//   something on it to the same PE, follows; barriers, allocations and clear_lock see to the default context
-//   - put_nbi's look at its source, get_nbi's at either side, and what an atomic without blocking brings: once a quiet of
-//   the context follows; this PE's own accesses, too, may race with these
+//   - calls of one PE, but a put or an atomic without result only once a quiet of its context, or a fence of it and
+//   then something on it to the same PE, follows; barriers, allocations and clear_lock see to the default context
+//   - put_nbi's look at its source, get_nbi's at either side, and what an atomic without blocking brings: once a quiet
+//   of the context follows; this PE's own accesses, too, may race with these
 //   - a meeting or collective of a team: what those members did before from whom a member gets something (the root of a
 //   broadcast, those before it in a scan, else all), before what it does after; what a collective itself does with a
 //   member's source and dest, only before what that member does after
@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/callback.hpp"
 #include "observe/race_log.hpp"
 
 namespace shoal {
@@ -41,6 +42,7 @@ inline constexpr int kMostRacePes = 32;
 inline constexpr std::uint32_t kMostRaceBlocks = 1u << 18;
 
 /// One race for each pair of places in the program, in the order of time. @param logs  by PE, at most kMostRacePes
-std::vector<Race> find_races(const std::vector<RaceLog>& logs);
+/// @param progress  called now and then with how much is done, of how much
+std::vector<Race> find_races(const std::vector<RaceLog>& logs, const Callback<std::uint64_t, std::uint64_t>& progress);
 
 }  // namespace shoal

@@ -153,8 +153,7 @@ RaceLog RaceLog::unpack(const std::string& bytes) {
   log.complete_until_ns = in.take<std::uint64_t>();
   const auto bad = [&](const RaceEvent& event) {
     return event.name >= log.names.size() || event.site >= log.sites.size() ||
-           event.flow > RaceFlow::from_those_before ||
-           (event.group != UINT32_MAX && event.group >= log.groups.size());
+           event.flow > RaceFlow::from_those_before || (event.group != UINT32_MAX && event.group >= log.groups.size());
   };
   if (log.places.size() != log.sites.size() || std::any_of(log.events.begin(), log.events.end(), bad))
     throw Error(Code::peer, "a PE's notes on races make no sense");

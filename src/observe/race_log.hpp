@@ -28,16 +28,17 @@ enum class RaceFlow : std::uint8_t { from_all, from_root, from_those_before };
 
 struct RaceEvent {
   std::uint64_t begin_ns, end_ns;
-  std::uint8_t kind;  ///< CallKind
-  std::uint8_t writes, completes, starts_late,
-      unfinished;  ///< atomic: changes the word; it ends with a quiet; its effect waits for a fence or quiet; so does
-                   ///< what it does with this PE's memory
-  std::int32_t pe;  ///< whose `remote`; -1: none
+  std::uint8_t kind;         ///< CallKind
+  std::uint8_t writes;       ///< atomic: changes the word
+  std::uint8_t completes;    ///< it ends with a quiet
+  std::uint8_t starts_late;  ///< its effect waits for a fence or quiet
+  std::uint8_t unfinished;   ///< what it does with this PE's memory waits for a quiet
+  std::int32_t pe;           ///< whose `remote`; -1: none
   RaceRange remote, local;
   std::uint32_t name, site;  ///< numbers in the log's lists
   std::uint32_t group;       ///< meetings and collectives: number in the log's list, and how often this PE has met it
   std::uint32_t meeting;
-  std::int32_t root;      ///< of that group; as far as `flow` has one
+  std::int32_t root;  ///< of that group; as far as `flow` has one
   RaceFlow flow;
   std::uint32_t context;  ///< number of the one whose order and completion it belongs to, or sees to
 };

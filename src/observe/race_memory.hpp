@@ -17,8 +17,8 @@ class RaceMemory final {
  public:
   struct Access {
     RaceAccess who;
-    std::uint32_t place;     ///< in the program
-    std::size_t component;   ///< of clocks: it is before whoever has seen this component's `epoch`
+    std::uint32_t place;    ///< in the program
+    std::size_t component;  ///< of clocks: it is before whoever has seen this component's `epoch`
     std::uint32_t epoch;
     bool unfinished = false;  ///< that PE's own accesses are not behind it either
     /// Of another time, perhaps, but to be told as the same: cells that differ in no more become one.
@@ -76,10 +76,10 @@ class RaceMemory final {
     auto cell = cells.lower_bound(begin);
     if (cell != cells.begin()) --cell;
     for (auto next = std::next(cell); next != cells.end() && next->first <= end; next = std::next(cell)) {
-      const bool same = cell->second.end == next->first &&
-                        std::equal(cell->second.accesses.begin(), cell->second.accesses.end(),
-                                   next->second.accesses.begin(), next->second.accesses.end(),
-                                   [](const Access& a, const Access& b) { return a.is_like(b); });
+      const bool same =
+          cell->second.end == next->first &&
+          std::equal(cell->second.accesses.begin(), cell->second.accesses.end(), next->second.accesses.begin(),
+                     next->second.accesses.end(), [](const Access& a, const Access& b) { return a.is_like(b); });
       if (!same) {
         cell = next;
         continue;

@@ -75,7 +75,7 @@ class Mistakes(unittest.TestCase):
         """Each case ends the job with a line that begins so and goes on as the case says."""
         for case, pattern in cases.items():
             with self.subTest(case):
-                status, text = run(case, check)
+                status, text = run(case, check=check)
                 self.assertEqual(status, 1, text)
                 self.assertRegex(text, begin + pattern)
 

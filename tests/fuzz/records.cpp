@@ -34,7 +34,7 @@ std::vector<std::string> profile_seeds() {
 
 void race_log(std::string_view input) {
   try {
-    find_races({RaceLog::unpack(std::string(input)), RaceLog()});
+    find_races({RaceLog::unpack(std::string(input)), RaceLog()}, [](std::uint64_t, std::uint64_t) {});
   } catch (const Error& error) {
     require(error.code() == Code::peer, "refused for another reason than it may");
   }

@@ -12,7 +12,7 @@ SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
 PROGRAM = os.environ.get("CHAOS_PROGRAMS", "chaos_programs")
 FULL = os.environ.get("SHOAL_TEST_FULL") == "1"
 DEADLINE = 240  # seconds
-CASES = ("fence", "sync", "reuse", "get", "twice", "own", "fetch", "context")
+CASES = ("fence", "sync", "reuse", "get", "twice", "own", "fetch", "context", "reduce")
 SEEDS = range(1, 11 if FULL else 4)
 
 

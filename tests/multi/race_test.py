@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """SHOAL_RACE=1: unordered accesses are reported with both places, ordered ones are not (nor in the suite: suite_test.py).
 
-Needs SHOALRUN, RACE_PROGRAMS and RACE_SOURCE in the environment.
+Needs SHOALRUN, RACE_PROGRAMS, RACE_OVERLOADS and RACE_SOURCE in the environment.
 """
 import os
 import re
 import shutil
+import signal
 import subprocess
 import unittest
 
@@ -40,6 +41,7 @@ CASES = {
     "other_team": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
 }
 # The same of programs compiled as `shoalcc --race` does it; the patterns of both accesses, in either order.
+OVERLOADS = os.environ.get("RACE_OVERLOADS", "race_overloads")
 PLAIN = os.environ.get("RACE_PLAIN_PROGRAMS")
 PLAIN_CASES = {
     "store_put": (1, WRITES.format(0, "shmem_long_put"), WRITES.format(1, "a store")),
@@ -55,11 +57,17 @@ RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart"
          "polled_nbi", "double_buffer", "some_of_many", "pipeline", "tried"]
 
 
+def environment(**variables):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
+    return {**kept, "SHOAL_RACE": "1", "SHOAL_TEST_PES": "3", **variables}
+
+
 def run(arguments, **variables):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
-    environment.update(SHOAL_RACE="1", SHOAL_TEST_PES="3", **variables)
-    return subprocess.run([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", "3", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, env=environment, timeout=DEADLINE, stdin=subprocess.DEVNULL)
+    found = subprocess.run([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", "3", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env=environment(**variables), timeout=DEADLINE, stdin=subprocess.DEVNULL)
+    # How far a search has come is told where the machine is busy.
+    found.stderr = "".join(line for line in found.stderr.splitlines(True) if " % done after " not in line)
+    return found
 
 
 def races(text):
@@ -86,6 +94,11 @@ class Race(unittest.TestCase):
     def test_loads_and_stores_of_the_program_are_seen(self):
         self.check_races(PLAIN, PLAIN_CASES, os.path.join(os.path.dirname(SOURCE), "race_plain_programs.c"))
         self.check_right(PLAIN, PLAIN_RIGHT)
+
+    def test_two_calls_of_one_overload_are_two_places(self):
+        found = run([OVERLOADS])
+        self.assertEqual(found.returncode, 66, found.stderr)
+        self.assertEqual(len(races(found.stderr)), 2, found.stderr)
 
     def check_races(self, program, cases, source):
         lines = racing_lines(source)
@@ -120,6 +133,25 @@ class Race(unittest.TestCase):
         found = run([PROGRAM, "endless"])
         self.assertEqual(found.returncode, 0, found.stderr)
         self.assertRegex(found.stderr, r"^shoal: race: the last \d+ calls and accesses of PE 0 were not looked at, nor what other PEs did meanwhile: only 400000 are kept\n$")
+
+    def test_a_long_search_says_how_far_it_has_come(self):
+        with subprocess.Popen([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", "3", PROGRAM, "slow"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True, env=environment(), stdin=subprocess.DEVNULL) as process:
+            lines = []
+
+            def wait_for(pattern):
+                for line in process.stderr:
+                    lines.append(line)
+                    if re.search(pattern, line):
+                        return
+                self.fail(f"no line like {pattern} among: {lines}")
+
+            try:
+                wait_for(r"^shoal: race: looking on PE 0 for unordered accesses: \d+ % done after \d+ s$")
+                process.send_signal(signal.SIGUSR1)
+                wait_for(r"^shoalrun: PE 1: in shmem_finalize, which all PEs have called: looking on PE 0 for unordered accesses, for ")
+            finally:
+                process.terminate()
 
     def test_what_is_not_looked_at_is_said(self):
         found = run([PROGRAM, "strided"])

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/ticks.hpp"
 #include "base/trace_file.hpp"
+#include "observe/race_progress.hpp"
 #include "observe/recorder.hpp"
 #include "observe/trace_writer.hpp"
 
@@ -126,6 +127,16 @@ TEST(Profile, AddsUpWhatEachPePacked) {
   EXPECT_EQ(all.rows().at("shmem_putmem").waiting_ns, 2.0);
   EXPECT_EQ(all.link(0, 1).bytes, 48u);
   EXPECT_NE(all.as_text().find(" 48\n"), std::string::npos) << all.as_text();
+}
+
+TEST(RaceProgress, IsToldWhereItTakesLongAndThenSeldom) {
+  constexpr std::uint64_t kStart = 1000;
+  RaceProgress progress(kStart);
+  const auto after = [&](std::uint64_t ns, std::uint64_t done) { return progress.line("search", done, 200, kStart + ns); };
+  EXPECT_EQ(after(RaceProgress::kFirstNs - 1, 100), "");
+  EXPECT_EQ(after(RaceProgress::kFirstNs, 100), "race: search: 50 % done after 2 s");
+  EXPECT_EQ(after(RaceProgress::kFirstNs + RaceProgress::kNextNs - 1, 110), "");
+  EXPECT_EQ(after(RaceProgress::kFirstNs + RaceProgress::kNextNs, 180), "race: search: 90 % done after 12 s");
 }
 
 class Trace : public testing::Test {
