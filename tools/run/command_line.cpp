@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.hpp"
 
-#include <cmath>
+#include <cctype>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "base/options.hpp"
@@ -88,6 +89,12 @@ const Row& find_row(const std::string& argument, std::string& value, bool& has_v
     return kRows[0];
   }
   reject(strf("unknown option %s", argument.c_str()));
+}
+
+/// What follows an option whose value was forgotten: another one, or the program.
+bool is_no_number(const std::string& text) {
+  const bool option = text.size() > 1 && text[0] == '-' && std::isdigit(static_cast<unsigned char>(text[1])) == 0;
+  return option || text.find('/') != std::string::npos;
 }
 
 int parse_npes(const std::string& option, const std::string& value) {
@@ -199,6 +206,8 @@ Settings parse_command_line(const std::vector<std::string>& arguments) {
     if (row.takes_value && !has_value) {
       if (i + 1 == arguments.size()) reject(strf("%s needs a value", row.name));
       value = arguments[++i];
+      if (std::strchr("nsNRJ", row.what) != nullptr && is_no_number(value))
+        reject(strf("%s needs a number; its value is missing before %s", row.name, value.c_str()));
     }
     apply(settings, row, value);
     if (!settings.show.empty()) return settings;
