@@ -128,6 +128,7 @@ class BadUsage(LauncherTest):
                 (["-n", "./app", "1"], "-n needs a number; its value is missing before ./app"),
                 (["-n", "2", "--timeout", "./app", "100"], "--timeout needs a number; its value is missing before ./app"),
                 (["--timeout", "-n", "2", true], "--timeout needs a number; its value is missing before -n"),
+                (["--join-trace", "t.txt"], "--join-trace t.txt: expected the name of a trace, NAME.json"),
                 ([], "no program given"),
                 (["-n", "2"], "no program given"),
                 (["-n", "2", ""], "the program's name is empty"),
