@@ -41,6 +41,18 @@ while [ $# -gt 0 ]; do
   esac
 done
 is_number "$pes" || fail "-n $pes: must be a whole number from 1 on"
+# What the program would refuse only after everything is built. Its values it judges itself.
+value=no
+for argument in "$@"; do
+  if [ $value = yes ]; then value=no && continue; fi
+  case $argument in
+    --damping | --tolerance | --iterations | --top | --graph | --packages) value=yes ;;
+    --damping=* | --tolerance=* | --iterations=* | --top=* | --graph=* | --packages=*) ;;
+    --recommends | --verbose | -v | --help | -h) ;;
+    -*) fail "unknown option $argument; scripts/demo.sh --help tells some, scripts/demo.sh -- --help all" ;;
+  esac
+done
+[ $value = no ] || fail "$argument: a value is missing after it"
 
 bash "$root/scripts/build.sh" "${build_options[@]}"
 

@@ -131,7 +131,7 @@ ExitStatus run(int argc, char** argv) {
     if (first) std::fputs(usage(), stdout);
     return kOk;
   } catch (const UsageError& error) {
-    if (first) std::fprintf(stderr, "pagerank: %s\nTry `pagerank --help`.\n", error.what());
+    if (first) std::fprintf(stderr, "pagerank: %s\nTry `%s --help`.\n", error.what(), argv[0]);
     return kUsage;
   } catch (const AgreedError& error) {
     if (first) std::fprintf(stderr, "pagerank: %s\n", error.what());

@@ -41,24 +41,28 @@ SHOAL_API(int, team_sync, (shmem_team_t team)) {
   SHOAL_API(int, broadcast_name, (shmem_team_t team, T * dest, const T* source, size_t nelems, int PE_root)) {         \
     Team* members = team_of(team, "shmem_" #broadcast_name);                                                           \
     if (members == nullptr) return -1;                                                                                 \
+    if (nelems != 0) world().expect_aligned(dest, source, "shmem_" #broadcast_name);                                   \
     broadcast(*members, dest, source, bytes_of(nelems, width), PE_root, true, "shmem_" #broadcast_name);               \
     return 0;                                                                                                          \
   }                                                                                                                    \
   SHOAL_API(int, collect_name, (shmem_team_t team, T * dest, const T* source, size_t nelems)) {                        \
     Team* members = team_of(team, "shmem_" #collect_name);                                                             \
     if (members == nullptr) return -1;                                                                                 \
+    if (nelems != 0) world().expect_aligned(dest, source, "shmem_" #collect_name);                                     \
     collect(*members, dest, source, nelems, width, "shmem_" #collect_name);                                            \
     return 0;                                                                                                          \
   }                                                                                                                    \
   SHOAL_API(int, fcollect_name, (shmem_team_t team, T * dest, const T* source, size_t nelems)) {                       \
     Team* members = team_of(team, "shmem_" #fcollect_name);                                                            \
     if (members == nullptr) return -1;                                                                                 \
+    if (nelems != 0) world().expect_aligned(dest, source, "shmem_" #fcollect_name);                                    \
     fcollect(*members, dest, source, bytes_of(nelems, width), "shmem_" #fcollect_name);                                \
     return 0;                                                                                                          \
   }                                                                                                                    \
   SHOAL_API(int, alltoall_name, (shmem_team_t team, T * dest, const T* source, size_t nelems)) {                       \
     Team* members = team_of(team, "shmem_" #alltoall_name);                                                            \
     if (members == nullptr) return -1;                                                                                 \
+    if (nelems != 0) world().expect_aligned(dest, source, "shmem_" #alltoall_name);                                    \
     alltoall(*members, dest, source, 1, 1, nelems, width, "shmem_" #alltoall_name);                                    \
     return 0;                                                                                                          \
   }                                                                                                                    \
@@ -66,6 +70,7 @@ SHOAL_API(int, team_sync, (shmem_team_t team)) {
             (shmem_team_t team, T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)) {             \
     Team* members = team_of(team, "shmem_" #alltoalls_name);                                                           \
     if (members == nullptr) return -1;                                                                                 \
+    if (nelems != 0) world().expect_aligned(dest, source, "shmem_" #alltoalls_name);                                   \
     alltoall(*members, dest, source, dst, sst, nelems, width, "shmem_" #alltoalls_name);                               \
     return 0;                                                                                                          \
   }

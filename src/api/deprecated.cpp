@@ -60,20 +60,21 @@ SHOAL_DEFINE(64)
 
 namespace {
 
-void reduce_active(void* dest, const void* source, int count, SHOAL_ACTIVE_SET, long* pSync, ReduceOp op,
-                   Element element, const char* call) noexcept {
+template <class T>
+void reduce_active(T* dest, const T* source, int count, SHOAL_ACTIVE_SET, long* pSync, ReduceOp op,
+                   const char* call) noexcept {
   SHOAL_GROUP(call);
   if (count < 0) world().fatal(call, strf("nreduce is negative: %d", count));
+  if (count != 0) world().expect_aligned(dest, source, call);
   const CollTuning& tuning = current.job->coll_tuning();
-  reduce(group, dest, source, static_cast<size_t>(count), tuning.kernels->at(op, element), tuning, call);
+  reduce(group, dest, source, static_cast<size_t>(count), tuning.kernels->at(op, element_of<T>()), tuning, call);
 }
 
 }  // namespace
 
 #define SHOAL_DEFINE_TO_ALL(name, T, Op)                                                                        \
   SHOAL_API(void, name, (T * dest, const T* source, int nreduce, SHOAL_ACTIVE_SET, T* /*pWrk*/, long* pSync)) { \
-    reduce_active(dest, source, nreduce, PE_start, logPE_stride, PE_size, pSync, ReduceOp::Op, element_of<T>(), \
-                  "shmem_" #name);                                                                              \
+    reduce_active(dest, source, nreduce, PE_start, logPE_stride, PE_size, pSync, ReduceOp::Op, "shmem_" #name); \
   }
 
 #define SHOAL_DEFINE(NAME, T)                    \

@@ -4,24 +4,36 @@
 
 using namespace shoal;
 
-#define SHOAL_DEFINE_STRIDED(single, blocked, T, width, direction)                                                   \
-  SHOAL_API(void, single, (T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {        \
-    world().direction(dest, source, dst, sst, 1, nelems, width, pe, "shmem_" #single);                               \
-  }                                                                                                                  \
-  SHOAL_API(void, ctx_##single,                                                                                      \
-            (shmem_ctx_t ctx, T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {     \
-    context_of(ctx, "shmem_ctx_" #single)                                                                            \
-        .direction(dest, source, dst, sst, 1, nelems, width, pe, "shmem_ctx_" #single);                              \
-  }                                                                                                                  \
-  SHOAL_API(void, blocked,                                                                                           \
-            (T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)) {       \
-    world().direction(dest, source, dst, sst, bsize, nblocks, width, pe, "shmem_" #blocked);                         \
-  }                                                                                                                  \
-  SHOAL_API(void, ctx_##blocked,                                                                                     \
-            (shmem_ctx_t ctx, T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, \
-             int pe)) {                                                                                              \
-    context_of(ctx, "shmem_ctx_" #blocked)                                                                           \
-        .direction(dest, source, dst, sst, bsize, nblocks, width, pe, "shmem_ctx_" #blocked);                        \
+namespace {
+
+template <auto direction, class T>
+[[gnu::always_inline]] inline void strided(const Context& context, T* dest, const T* source, ptrdiff_t dst,
+                                           ptrdiff_t sst, size_t block, size_t blocks, size_t width, int pe,
+                                           const char* call) noexcept {
+  if (blocks != 0) context.expect_aligned(dest, source, call);
+  (context.*direction)(dest, source, dst, sst, block, blocks, width, pe, call);
+}
+
+}  // namespace
+
+#define SHOAL_DEFINE_STRIDED(single, blocked, T, width, direction)                                                    \
+  SHOAL_API(void, single, (T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {         \
+    strided<&Context::direction>(world(), dest, source, dst, sst, 1, nelems, width, pe, "shmem_" #single);            \
+  }                                                                                                                   \
+  SHOAL_API(void, ctx_##single,                                                                                       \
+            (shmem_ctx_t ctx, T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)) {      \
+    strided<&Context::direction>(context_of(ctx, "shmem_ctx_" #single), dest, source, dst, sst, 1, nelems, width, pe, \
+                                 "shmem_ctx_" #single);                                                               \
+  }                                                                                                                   \
+  SHOAL_API(void, blocked,                                                                                            \
+            (T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)) {        \
+    strided<&Context::direction>(world(), dest, source, dst, sst, bsize, nblocks, width, pe, "shmem_" #blocked);      \
+  }                                                                                                                   \
+  SHOAL_API(void, ctx_##blocked,                                                                                      \
+            (shmem_ctx_t ctx, T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks,  \
+             int pe)) {                                                                                               \
+    strided<&Context::direction>(context_of(ctx, "shmem_ctx_" #blocked), dest, source, dst, sst, bsize, nblocks,      \
+                                 width, pe, "shmem_ctx_" #blocked);                                                   \
   }
 
 #define SHOAL_DEFINE(NAME, TYPE)                                                   \

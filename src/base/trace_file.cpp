@@ -107,6 +107,22 @@ Pieces find_pieces(const std::string& file, int n_pes) {
   return pieces;
 }
 
+std::vector<int> pes_with_pieces(const std::string& file) {
+  const std::filesystem::path path(file);
+  const std::string begin = path.filename().string() + ".pe-";
+  std::vector<int> pes;
+  std::error_code none;  // a folder that cannot be read has nothing for us
+  for (std::filesystem::directory_iterator at(path.has_parent_path() ? path.parent_path() : ".", none), end;
+       !none && at != end; at.increment(none)) {
+    const std::string name = at->path().filename().string();
+    int pe = -1;
+    if (!name.starts_with(begin)) continue;
+    const auto [rest, error] = std::from_chars(name.data() + begin.size(), name.data() + name.size(), pe);
+    if (error == std::errc{} && *rest == '\0' && pe >= 0) pes.push_back(pe);
+  }
+  return pes;
+}
+
 /// A piece's ticks as nanoseconds.
 struct Clock {
   std::uint64_t first_ticks;
@@ -226,6 +242,14 @@ void write_piece(std::FILE* file, const Piece& piece, const Clock& clock, bool& 
 
 }  // namespace
 
+std::string trace_wanted(const std::string& option) {
+  if (option.empty() || option == "0") return "";
+  if (option.size() > 5 && option.ends_with(".json")) return option;
+  throw Error(
+      Code::invalid_option,
+      strf("SHOAL_TRACE=\"%s\" is not valid: expected 0 or the name of a file that ends with .json", option.c_str()));
+}
+
 std::string session_file(const std::string& file, int session) {
   if (session == 1) return file;
   const std::filesystem::path path(file);
@@ -233,6 +257,20 @@ std::string session_file(const std::string& file, int session) {
 }
 
 std::string trace_piece(const std::string& file, int pe) { return file + ".pe-" + std::to_string(pe); }
+
+int trace_pieces(const std::string& file) {
+  const std::vector<int> pes = pes_with_pieces(file);
+  return pes.empty() ? 0 : *std::max_element(pes.begin(), pes.end()) + 1;
+}
+
+void remove_pieces(const std::string& file, int from) noexcept {
+  for (const int pe : pes_with_pieces(file))
+    if (pe >= from) ::unlink(trace_piece(file, pe).c_str());
+}
+
+std::string trace_told(const std::string& file, int n_pes) {
+  return strf("trace of %d PE%s written to %s", n_pes, n_pes == 1 ? "" : "s", file.c_str());
+}
 
 int merge_trace(const std::string& file, int n_pes) {
   const Pieces pieces = find_pieces(file, n_pes);

@@ -42,9 +42,17 @@ inline constexpr std::uint64_t kTraceMagic = 0x33'45'43'41'52'54'48'53;  // "SHT
 inline constexpr std::size_t kTraceNames = 1024, kTraceNameBytes = 64, kTraceNamesAt = 4096;
 inline constexpr std::size_t kTraceEventsAt = kTraceNamesAt + kTraceNames * kTraceNameBytes;
 
+/// The file that SHOAL_TRACE names; "": none. @throws Error {invalid_option}
+std::string trace_wanted(const std::string& option);
 /// What `file` is called in a program's job number `session`: "t.json" in the first, then "t-2.json".
 std::string session_file(const std::string& file, int session);
 std::string trace_piece(const std::string& file, int pe);
+/// One more than the last PE of which there is a piece; 0: none is there.
+int trace_pieces(const std::string& file);
+/// Removes the pieces of PE `from` and those behind it: of an earlier job that was killed, and had more PEs.
+void remove_pieces(const std::string& file, int from) noexcept;
+/// "trace of 3 PEs written to FILE"
+std::string trace_told(const std::string& file, int n_pes);
 /// Joins the pieces of `n_pes` PEs that exist into `file` and removes them. Their PEs may still run, but nobody else
 /// may do the same at the same time. @return how many there were; 0: nothing was written
 /// @throws Error when `file` cannot be written

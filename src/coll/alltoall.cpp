@@ -37,9 +37,11 @@ void alltoall(Group& group, void* dest, const void* source, std::ptrdiff_t dst, 
   };
   const std::size_t dest_bytes = extent(dst), source_bytes = extent(sst);
   const bool dense = dst == 1 && sst == 1;
+  // Whether it was given strides, 1 or not.
+  const bool strided = !dense || (!group.world().plain() && std::strstr(call, "alltoalls") != nullptr);
   const WatchedCollective watched(group, CallKind::collective, call,
                                   {.count = count,
-                                   .also = {dense ? "" : ", strides %ld and %ld", dst, sst},
+                                   .also = {strided ? ", strides %ld and %ld" : "", dst, sst},
                                    .dest = dest,
                                    .source = source,
                                    .dest_bytes = dest_bytes,

@@ -218,7 +218,7 @@ void reduce_exactly(Group& group, void* dest, const void* source, std::size_t co
 const char* member_range(Group& group, const char* range, std::size_t bytes, int member, std::byte* room,
                          const char* call) noexcept {
   if (const char* there = group.at(range, bytes, member, call)) return there;
-  group.world().get(room, range, bytes, group.world_pe(member), call);
+  group.world().get(static_cast<void*>(room), range, bytes, group.world_pe(member), call);
   return reinterpret_cast<const char*>(room);
 }
 
@@ -337,7 +337,7 @@ void scan_leaders(Group& group, void* dest, std::size_t count, const Combine& co
   std::memcpy(own.get(), dest, bytes);
   bool any_before = false;
   const auto fetch = [&](int leader) {
-    group.world().get(theirs.get(), dest, bytes,
+    group.world().get(static_cast<void*>(theirs.get()), dest, bytes,
                       group.world_pe(group.nodes().leaders[static_cast<std::size_t>(leader)]), call);
   };
   if (pairs.paired) {

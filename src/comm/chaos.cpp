@@ -64,26 +64,31 @@ void Chaos::deliver(Queue::iterator operation) noexcept {
   queue_.erase(operation);
 }
 
+std::size_t Chaos::one_of(std::size_t count) noexcept {
+  const std::uint64_t chance = roll();
+  return chance % 4 != 0 ? count - 1 : chance / 4 % count;
+}
+
 /// One that may go, by chance.
 void Chaos::deliver_any() noexcept {
   std::vector<Queue::iterator> candidates;
   for (auto it = queue_.begin(); it != queue_.end(); ++it)
     if (may_go(*it)) candidates.push_back(it);
-  deliver(candidates[roll() % candidates.size()]);  // the oldest epoch may always go
+  deliver(candidates[one_of(candidates.size())]);  // the oldest epoch may always go
 }
 
 /// Those for which `chosen(operation)` holds, by chance among those that may go.
-/// @param slowly  now and then with a pause, in which others see what is there already
+/// @param slowly  with a pause after the first and now and then, in which others see what is there already
 template <class Chosen>
 void Chaos::deliver_all(Chosen&& chosen, bool slowly) noexcept {
-  while (true) {
+  for (bool first = true;; first = false) {
     std::vector<Queue::iterator> candidates;
     for (auto it = queue_.begin(); it != queue_.end(); ++it)
       if (chosen(*it) && may_go(*it)) candidates.push_back(it);
     if (candidates.empty()) return;
-    deliver(candidates[roll() % candidates.size()]);
-    if (slowly && candidates.size() > 1 && roll() % 3 == 0)
-      std::this_thread::sleep_for(std::chrono::nanoseconds(roll() % kLongestPauseNs));
+    deliver(candidates[one_of(candidates.size())]);
+    if (slowly && candidates.size() > 1 && (first || roll() % 3 == 0))
+      std::this_thread::sleep_for(std::chrono::nanoseconds(kLongestPauseNs / 2 + roll() % (kLongestPauseNs / 2)));
   }
 }
 
@@ -98,9 +103,10 @@ void Chaos::add(Operation operation) {
   const std::lock_guard guard(mutex_);
   operation.epoch = epochs_[operation.context];
   const std::uint64_t chance = roll();
-  // Some at once, most within the time of some calls, a few as late as is allowed: long programs are to come to an end.
+  // One at once, most within the time of some calls, a few as late as is allowed: long programs are to come to an end.
   static constexpr std::uint64_t kMost[] = {
-      0, 0, kLatestNs / 400, kLatestNs / 400, kLatestNs / 100, kLatestNs / 100, kLatestNs / 10, kLatestNs};
+      0,        kLatestNs / 400, kLatestNs / 400, kLatestNs / 400, kLatestNs / 100, kLatestNs / 100, kLatestNs / 10,
+      kLatestNs};
   const std::uint64_t most = kMost[chance % 8];
   operation.due_ns = now_ns() + (most == 0 ? 0 : (chance >> 8) % most);
   queue_.push_back(std::move(operation));

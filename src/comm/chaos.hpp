@@ -83,6 +83,8 @@ class Chaos final {
   using Queue = std::list<Operation>;
 
   std::uint64_t roll() noexcept;
+  /// Of so many in the order in which they were given: mostly the last, so that a mistake shows in its first round.
+  std::size_t one_of(std::size_t count) noexcept;
   void add(Operation operation);
   /// Delivers what the last fence of `context` orders before anything to come at `pe`.
   void settle(const void* context, int pe) noexcept;

@@ -189,6 +189,13 @@ void Context::misaligned(const void* address, std::size_t size, const char* call
   fatal(call, strf("address %p is misaligned: this operation needs a multiple of %zu", address, size));
 }
 
+void Context::tell_misaligned(const void* dest, const void* source, std::size_t alignment,
+                              const char* call) const noexcept {
+  if (domain_->observer == nullptr) return;
+  const bool in_dest = reinterpret_cast<std::uintptr_t>(dest) % alignment != 0;
+  domain_->observer->misaligned(call, in_dest ? "dest" : "source", in_dest ? dest : source, alignment);
+}
+
 void Context::check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t block, std::size_t blocks,
                             const char* call) const noexcept {
   const auto least = static_cast<std::ptrdiff_t>(blocks == 1 ? 1 : block);

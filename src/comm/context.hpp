@@ -160,21 +160,26 @@ class Context final {
 
   // Each operation asks in_heap() and leaves all else to a cold function of the same arguments: called last, it costs
   // the fast path neither a stack frame nor a saved register.
-  void put(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept {
+  // Pointers of a type are to be aligned for it, which is told where calls are watched; those to void need not.
+  template <class T>
+  void put(T* dest, const std::type_identity_t<T>* source, std::size_t bytes, int pe, const char* call) const noexcept {
     if (char* const to = in_heap(dest, bytes, pe)) [[likely]]
       return copy_shared(to, source, bytes);
-    put_slow(dest, source, bytes, pe, call);
+    aligned_slow<kAlignment<T>, &Context::put_slow>(dest, source, bytes, pe, call);
   }
-  void get(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept {
+  template <class T>
+  void get(T* dest, const std::type_identity_t<T>* source, std::size_t bytes, int pe, const char* call) const noexcept {
     if (const char* const from = in_heap(source, bytes, pe)) [[likely]]
       return fetch(dest, from, bytes);
-    get_slow(dest, source, bytes, pe, call);
+    aligned_slow<kAlignment<T>, &Context::get_slow>(dest, source, bytes, pe, call);
   }
   /// The same, complete after quiet.
-  void get_nbi(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept {
+  template <class T>
+  void get_nbi(T* dest, const std::type_identity_t<T>* source, std::size_t bytes, int pe,
+               const char* call) const noexcept {
     if (const char* const from = in_heap(source, bytes, pe)) [[likely]]
       return copy_shared(dest, from, bytes);
-    get_nbi_slow(dest, source, bytes, pe, call);
+    aligned_slow<kAlignment<T>, &Context::get_nbi_slow>(dest, source, bytes, pe, call);
   }
 
   /// One element, in one access when the processor has one of that width.
@@ -199,8 +204,9 @@ class Context final {
                    std::size_t blocks, std::size_t width, int pe, const char* call) const noexcept;
 
   /// The data are visible at `pe` before the signal is.
-  void put_signal(void* dest, const void* source, std::size_t bytes, std::uint64_t* signal, std::uint64_t value, int op,
-                  int pe, const char* call) const noexcept {
+  template <class T>
+  void put_signal(T* dest, const std::type_identity_t<T>* source, std::size_t bytes, std::uint64_t* signal,
+                  std::uint64_t value, int op, int pe, const char* call) const noexcept {
     put(dest, source, bytes, pe, call);
     this->signal(signal, value, op, pe, call);
   }
@@ -275,6 +281,12 @@ class Context final {
     return address;
   }
 
+  /// Where somebody watches, he is told of addresses that are not aligned for T.
+  template <class T>
+  void expect_aligned(const T* dest, const T* source, const char* call) const noexcept {
+    expect_alignment<kAlignment<T>>(dest, source, call);
+  }
+
   /// Checks that operations may be made at all: ends the job before init and after finalize.
   /// Where calls are watched, it goes on.
   void require(const char* call) const noexcept {
@@ -291,6 +303,22 @@ class Context final {
   [[gnu::always_inline]] Shortcut* own_shortcut(int pe) const noexcept {
     if (domain_->shortcuts == nullptr || static_cast<unsigned>(pe) >= static_cast<unsigned>(n_pes_)) return nullptr;
     return domain_->shortcuts->find();
+  }
+  template <class T>
+  static constexpr std::size_t kAlignment = alignof(std::conditional_t<std::is_void_v<T>, char, T>);
+  template <std::size_t alignment>
+  void expect_alignment(const void* dest, const void* source, const char* call) const noexcept {
+    const auto both = reinterpret_cast<std::uintptr_t>(dest) | reinterpret_cast<std::uintptr_t>(source);
+    if (both % alignment != 0) [[unlikely]]
+      tell_misaligned(dest, source, alignment, call);
+  }
+  /// `slow` of a call on data of this alignment.
+  template <std::size_t alignment,
+            void (Context::*slow)(void*, const void*, std::size_t, int, const char*) const noexcept>
+  [[gnu::cold, gnu::noinline]] void aligned_slow(void* dest, const void* source, std::size_t bytes, int pe,
+                                                 const char* call) const noexcept {
+    if (bytes != 0) expect_alignment<alignment>(dest, source, call);
+    (this->*slow)(dest, source, bytes, pe, call);
   }
   template <class T>
   static constexpr bool kSingleAccess = sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0;
@@ -371,6 +399,7 @@ class Context final {
   void signal_far(const std::uint64_t* signal, std::uint64_t value, int op, int pe, const char* call) const noexcept;
   template <class T>
   [[gnu::cold, gnu::noinline]] void p_slow(T* dest, T value, int pe, const char* call) const noexcept {
+    expect_aligned<T>(dest, nullptr, call);
     if (!plain()) return p_watched(dest, value, pe, call);  // or delayed
     if (char* const to = at_slow(dest, sizeof(T), pe, call)) return store(to, value);
     put_far(dest, &value, sizeof value, pe);
@@ -389,6 +418,7 @@ class Context final {
   }
   template <class T>
   [[gnu::cold, gnu::noinline]] T g_slow(const T* source, int pe, const char* call) const noexcept {
+    expect_aligned<T>(nullptr, source, call);
     if (!plain()) return g_watched(source, pe, call);  // or delayed
     if (const char* const from = at_slow(source, sizeof(T), pe, call)) return load<T>(from);
     T value;
@@ -412,6 +442,8 @@ class Context final {
   void check_strides(std::ptrdiff_t dst, std::ptrdiff_t sst, std::size_t block, std::size_t blocks,
                      const char* call) const noexcept;
   [[noreturn]] void not_symmetric(const void* address, std::size_t bytes, const char* call) const noexcept;
+  [[gnu::cold, gnu::noinline]] void tell_misaligned(const void* dest, const void* source, std::size_t alignment,
+                                                    const char* call) const noexcept;
   [[noreturn]] void misaligned(const void* address, std::size_t size, const char* call) const noexcept;
   [[gnu::cold]] void fence_slow() const noexcept;
   /// Leaves a put to mapped memory to chaos.

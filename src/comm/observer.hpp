@@ -80,6 +80,9 @@ class Observer {
   virtual void end(const Call& call) noexcept = 0;
   /// In between: what a collective's members had to tell each other first, its dest_bytes, is known now.
   virtual void learned(const Call& /*call*/) noexcept {}
+  /// Before the call: what it was given for memory of a type with this alignment has another, the one called `what`.
+  virtual void misaligned(const char* /*call*/, const char* /*what*/, const void* /*address*/,
+                          std::size_t /*alignment*/) noexcept {}
   /// Several times a second while `call` waits.
   virtual void waiting(const char* /*call*/) noexcept {}
 };

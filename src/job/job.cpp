@@ -212,7 +212,7 @@ void Job::map_heap(const Mapping& mapping, std::size_t stride, const NodeMates& 
 void Job::check(const Options& options) {
   log_level(options);
   check_range("SHOAL_SPIN", options.spin, -1, 1'000'000'000);
-  check_range("SHOAL_CHAOS", options.chaos, -1, INT64_MAX);
+  check_range("SHOAL_CHAOS", options.chaos, 0, INT64_MAX);
   check_range("SHOAL_SILENCE", options.silence, 1, 3600);
   check_range("SHOAL_UCX_GATHER", options.ucx_gather, 0, 1'000'000'000);
   check_range("SHOAL_RDZV_TIMEOUT", options.rdzv_timeout, 1, 1'000'000);
@@ -240,9 +240,9 @@ void Job::build_communication(const Greetings& greetings) {
   domain_.waiter = waiter_.get();
   observers_ = std::make_unique<JobObservers>(options_, domain_, status_, thread_level_, greetings.session);
   domain_.observer = observers_->front();
-  domain_.shortcuts = options_.chaos >= 0 ? nullptr : observers_->shortcuts();
+  domain_.shortcuts = options_.chaos != 0 ? nullptr : observers_->shortcuts();
   waiter_->watch(domain_.observer);
-  if (options_.chaos >= 0) {
+  if (options_.chaos != 0) {
     chaos_ = std::make_unique<Chaos>(domain_, static_cast<std::uint64_t>(options_.chaos));
     domain_.chaos = chaos_.get();
     domain_.attention = &kAlways;

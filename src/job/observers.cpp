@@ -32,6 +32,11 @@ std::string profile_wanted(const std::string& option, int session) {
                    option.c_str()));
 }
 
+std::string trace_name(const std::string& option, int session) {
+  const std::string wanted = trace_wanted(option);
+  return wanted.empty() ? "" : session_file(std::filesystem::absolute(wanted).string(), session);
+}
+
 /// Found out at init, not after the whole run.
 void check_folder_of(const std::string& page) {
   std::filesystem::path folder = std::filesystem::path(page).parent_path();
@@ -53,6 +58,7 @@ void write_file(const std::string& name, const std::string& text) {
 
 void JobObservers::check(const Options& options) {
   profile_wanted(options.profile, 1);
+  trace_wanted(options.trace);
   check_range("SHOAL_RACE_STATUS", options.race_status, 0, 255);
 }
 
@@ -63,7 +69,7 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
       segments_(*domain.segments),
       race_status_(static_cast<int>(options.race_status)),
       profile_(profile_wanted(options.profile, session)),
-      trace_(options.trace.empty() ? "" : session_file(std::filesystem::absolute(options.trace).string(), session)) {
+      trace_(trace_name(options.trace, session)) {
   // The search for races wants every call; so does the check that one thread at a time calls.
   const bool all_calls = options.race || (options.check && thread_level == SHMEM_THREAD_SERIALIZED);
   if (!all_calls && (options.check || !profile_.empty() || !trace_.empty()))
@@ -112,7 +118,7 @@ void JobObservers::report(Bootstrap& bootstrap, const Callback<const char*>& doi
   if (!profile_.empty()) report_profile(bootstrap);
   if (me_ != 0 || trace_.empty()) return;
   try {
-    merge_trace(trace_, n_pes_);
+    if (const int joined = merge_trace(trace_, n_pes_); joined > 0) print_line(-1, trace_told(trace_, joined));
   } catch (const Error&) {
     if (!bootstrap.launched()) throw;  // else the launcher tries again, and says so
   }
@@ -125,7 +131,9 @@ void JobObservers::report_profile(Bootstrap& bootstrap) {
   Profile all(n_pes_);
   for (std::size_t pe = 0; pe < packed.size(); ++pe) all.add(std::string(packed.text(pe)));
   print_line(-1, all.as_text());
-  if (profile_ != "1") write_file(profile_, all.as_html("Shoal profile"));
+  if (profile_ == "1") return;
+  write_file(profile_, all.as_html("Shoal profile"));
+  print_line(-1, "profile written to " + profile_);
 }
 
 }  // namespace shoal

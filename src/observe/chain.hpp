@@ -25,6 +25,9 @@ class ObserverChain final : public Observer {
   void learned(const Call& call) noexcept override {
     for (const auto& observer : observers_) observer->learned(call);
   }
+  void misaligned(const char* call, const char* what, const void* address, std::size_t alignment) noexcept override {
+    for (const auto& observer : observers_) observer->misaligned(call, what, address, alignment);
+  }
   void waiting(const char* call) noexcept override {
     for (const auto& observer : observers_) observer->waiting(call);
   }

@@ -40,6 +40,15 @@ std::size_t extent(const Call& call, std::ptrdiff_t stride) noexcept {
   return call.block == 0 ? call.bytes : (call.bytes / call.block - 1) * static_cast<std::size_t>(stride) + call.block;
 }
 
+/// What the specification calls the word of a call that has one.
+const char* word_name(const Call& call) noexcept {
+  const auto names = [&](const char* part) { return std::strstr(call.name, part) != nullptr; };
+  if (names("sig")) return "sig_addr";
+  if (call.kind == CallKind::lock || call.kind == CallKind::unlock) return "lock";
+  if (call.kind == CallKind::atomic) return call.writes ? "dest" : "source";
+  return names("_until_") || names("_test_") ? "ivars" : "ivar";
+}
+
 /// Every member comes here, and gives its text. @return those of members 0 and `other`
 std::pair<std::string, std::string> exchange_texts(Group& group, const std::string& mine, int other, const char* call) {
   std::pair<std::string, std::string> texts;
@@ -140,8 +149,8 @@ void Checker::check_range(const Call& call, const char* what, const void* addres
 void Checker::check_operands(const Call& call) const noexcept {
   if (call.bytes == 0) return;
   const bool put = call.kind == CallKind::put, get = call.kind == CallKind::get;
-  check_range(call, put ? "dest" : get ? "source" : "the word", call.remote, extent(call, call.remote_stride));
-  const char* const local = put ? "source" : get ? "dest" : call.kind == CallKind::atomic ? "fetch" : "the word";
+  check_range(call, put ? "dest" : get ? "source" : word_name(call), call.remote, extent(call, call.remote_stride));
+  const char* const local = put ? "source" : get ? "dest" : call.kind == CallKind::atomic ? "fetch" : word_name(call);
   check_range(call, local, call.local, extent(call, call.local_stride));
   if (call.remote == nullptr || call.local == nullptr || call.pe != domain_.me || call.block != 0 ||
       call.remote == call.local)
@@ -161,6 +170,12 @@ void Checker::check_collective(const Call& call) const noexcept {
   fatal(call.name,
         strf("dest and source overlap: %zu bytes at %p and %zu bytes at %p%s", what.dest_bytes, what.dest,
              what.source_bytes, what.source, what.in_place ? "; they may be the same, but not overlap otherwise" : ""));
+}
+
+void Checker::misaligned(const char* call, const char* what, const void* address, std::size_t alignment) noexcept {
+  fatal(call, strf("%s: %p is misaligned: data of this type begin at a multiple of %zu; shmem_putmem and its like take "
+                   "any address",
+                   what, address, alignment));
 }
 
 void Checker::check_psync(const Call& call) noexcept {
@@ -228,7 +243,7 @@ std::string Checker::describe(const Call& call) const {
   text += strf(what.also.format, what.also.a, what.also.b, what.also.c);
 #pragma GCC diagnostic pop
   if (what.root >= 0) text += strf(", root %d", what.root);
-  if (what.dest != nullptr) text += ", dest at " + place(what.dest);
+  if (what.dest != nullptr) text += (call.kind == CallKind::memory ? ", ptr at " : ", dest at ") + place(what.dest);
   if (what.source != nullptr) text += ", source at " + place(what.source);
   return text + ")";
 }

@@ -28,6 +28,7 @@ class Checker final : public Observer {
   void begin(const Call& call) noexcept override;
   void end(const Call& call) noexcept override;
   void learned(const Call& call) noexcept override { check_collective(call); }
+  void misaligned(const char* call, const char* what, const void* address, std::size_t alignment) noexcept override;
   /// Ends the job when it can never go on.
   void waiting(const char* call) noexcept override;
 

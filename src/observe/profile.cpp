@@ -99,7 +99,10 @@ std::string Profile::as_text() const {
                  row.waiting_ns > 0 ? duration(row.waiting_ns).c_str() : "-", mean(row).c_str());
   if (n_pes_ > kMostInText)
     return text + "bytes from PE to PE: too many PEs to print; SHOAL_PROFILE=name.html draws them\n";
-  text += "bytes that a PE (row) wrote to, or read from, a PE (column)\n        ";
+  text +=
+      "bytes that a PE (row) wrote to, or read from, a PE (column), but for collectives on one node; k, M, G: powers "
+      "of "
+      "1000\n        ";
   for (int to = 0; to < n_pes_; ++to) text += strf(" %7d", to);
   text += "\n";
   for (int from = 0; from < n_pes_; ++from) {
@@ -152,7 +155,8 @@ std::string Profile::as_html(const std::string& title) const {
   }
   return page +
          "</table><p class=\"dim\">Row: the PE that called. Column: the PE whose memory was read or "
-         "written.</p></div></main></body></html>\n";
+         "written. Without what collectives move on one node; k, M, G: powers of "
+         "1000.</p></div></main></body></html>\n";
 }
 
 }  // namespace shoal

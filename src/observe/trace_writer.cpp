@@ -56,6 +56,7 @@ TraceWriter::TraceWriter(const std::string& file, int pe, int n_pes, const std::
   };
   if (is_directory(file)) refuse(file, EISDIR);
   ::unlink(path_.c_str());  // of an earlier run that was killed
+  if (pe == 0) remove_pieces(file, n_pes);
   const UniqueFd fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!fd) refuse(path_, errno);
   {

@@ -27,6 +27,10 @@ std::optional<Damage> damage_in(std::uintptr_t begin, std::uintptr_t end) {
   return Damage{reinterpret_cast<std::uintptr_t>(first), reinterpret_cast<std::uintptr_t>(to) - 1};
 }
 
+std::string at_bytes(const char* sign, std::size_t first, std::size_t last) {
+  return first == last ? strf("at byte %s%zu", sign, first) : strf("at bytes %s%zu to %s%zu", sign, first, sign, last);
+}
+
 constexpr const char kByWhom[] = "by a plain store of this PE, or of a peer that has its address from shmem_ptr";
 
 }  // namespace
@@ -45,15 +49,15 @@ std::optional<std::string> HeapGuard::damage_of(Live::const_iterator block) cons
   const auto& [start, bytes] = *block;
   const std::uintptr_t end = start + bytes;
   if (const auto behind = damage_in(end, end + kBytes))
-    return strf("the block of %zu bytes at %#zx was written past its end, at bytes %zu to %zu: %s", bytes, start,
-                behind->first - start, behind->last - start, kByWhom);
+    return strf("the block of %zu bytes at %#zx was written past its end, %s: %s", bytes, start,
+                at_bytes("", behind->first - start, behind->last - start).c_str(), kByWhom);
   // What follows the block before this one is said of that one.
   std::uintptr_t front = start == base_ ? start : start - kBytes;
   if (block != live_.begin()) front = std::max(front, std::prev(block)->first + std::prev(block)->second + kBytes);
   const auto before = front < start ? damage_in(front, start) : std::nullopt;
   if (!before) return std::nullopt;
-  return strf("the block of %zu bytes at %#zx was written before its start, at bytes -%zu to -%zu: %s", bytes, start,
-              start - before->first, start - before->last, kByWhom);
+  return strf("the block of %zu bytes at %#zx was written before its start, %s: %s", bytes, start,
+              at_bytes("-", start - before->first, start - before->last).c_str(), kByWhom);
 }
 
 void HeapGuard::freed(char* start) noexcept {
@@ -82,15 +86,22 @@ std::string HeapGuard::explain(std::uintptr_t address, std::size_t bytes) const 
   const std::shared_lock guard(mutex_);
   const auto block = before(address);
   if (block != live_.end() && address - block->first < block->second)
-    return strf("%zu bytes from %#zx run %zu bytes past the end of the block of %zu bytes at %#zx", bytes, address,
-                address + bytes - block->first - block->second, block->second, block->first);
+    return strf(
+        "%zu bytes from %#zx run %zu bytes past the end of the block of %zu bytes at %#zx; check the count, or "
+        "allocate more",
+        bytes, address, address + bytes - block->first - block->second, block->second, block->first);
   for (auto old = freed_.rbegin(); old != freed_.rend(); ++old)
     if (address - old->start < old->bytes)
-      return strf("%#zx is in the block of %zu bytes at %#zx, which has been freed", address, old->bytes, old->start);
+      return strf(
+          "%#zx is in the block of %zu bytes at %#zx, which has been freed; free it once, after its last use by any "
+          "PE",
+          address, old->bytes, old->start);
   if (block != live_.end())
-    return strf("%#zx is in no allocated block: the one before it, of %zu bytes at %#zx, ends %zu bytes earlier",
-                address, block->second, block->first, address - block->first - block->second);
-  return strf("%#zx is in no allocated block", address);
+    return strf(
+        "%#zx is in no allocated block: the one before it, of %zu bytes at %#zx, ends %zu bytes earlier; "
+        "check the index, or allocate it",
+        address, block->second, block->first, address - block->first - block->second);
+  return strf("%#zx is in no allocated block; allocate it, and use it until it is freed", address);
 }
 
 std::optional<std::string> HeapGuard::damage(bool all) const {

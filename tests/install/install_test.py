@@ -81,6 +81,8 @@ class Wrappers(Installation):
             self.skipTest("this build has no --race")
         shown = self.run_ok(["shoalcc", "--race", "--show:compile"])
         self.assertIn("-fsanitize=thread", shown)
+        self.assertEqual(shown, self.run_ok(["shoalcc", "--show:compile", "--race"]))
+        self.assertEqual(self.run_ok(["shoalcc", "--race", "--show", "x.c"]), self.run_ok(["shoalcc", "--show", "--race", "x.c"]))
         self.run_ok(f'eval "${{CC:-cc}} $(shoalcc --race --show:compile) -c \'{RING_C}\' -o raced.o"', env=self.build_compiler())
         self.run_ok('eval "${CC:-cc} raced.o $(shoalcc --race --show:link) -o raced"', env=self.build_compiler())
         self.assertEqual(self.run_ok(["shoalrun", "-n", "2", "./raced"], env=self.environment(SHOAL_RACE="1")), "ring of 2: closed\n")
@@ -123,7 +125,7 @@ int main(void) {
             with self.subTest(compiler):
                 self.run_ok(["shoalcc", "--race", "-O1", "-c", source, "-o", "racing.o"], env=self.environment(**compiler))
                 self.run_ok(["shoalcc", "--race", "racing.o", "-o", "racing"], env=self.environment(**compiler))
-                self.run_ok(["shoalcc", "--race", "-O2", source, "-o", "racing at once"], env=self.environment(**compiler))
+                self.run_ok(["shoalcc", "-O2", source, "-o", "racing at once", "--race"], env=self.environment(**compiler))
                 for program in ("./racing", "./racing at once"):
                     told = self.run_any(["shoalrun", "-n", "2", program], env=self.environment(SHOAL_RACE="1"))
                     self.assertEqual(told.returncode, 66, told.stderr)

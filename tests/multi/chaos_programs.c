@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of docs/debugging.md, each once with a mistake and once without: `chaos_programs CASE wrong|right`.
+// The programs of docs/debugging.md, each once with a mistake and once without: `chaos_programs CASE wrong|right [ROUNDS]`.
 // The mistakes cost nothing on a machine with shared memory, until SHOAL_CHAOS makes them show. Status 1: wrong values were seen.
 #include <shmem.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { N = 64 };
@@ -160,12 +161,12 @@ static const struct {
 } cases[] = {{"fetch", fetch}, {"context", context}, {"reduce", reduce}, {"fence", fence}, {"sync", sync}, {"reuse", reuse}, {"get", get}, {"twice", twice}, {"own", own}};
 
 int main(int argc, char **argv) {
-  if (argc != 3) return 99;
+  if (argc < 3) return 99;
   shmem_init();
   me = shmem_my_pe();
   npes = shmem_n_pes();
   right = strcmp(argv[2], "right") == 0;
-  rounds = right ? 40 : 400;
+  rounds = argc > 3 ? atol(argv[3]) : right ? 40 : 400;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     if (strcmp(argv[1], cases[i].name) != 0) continue;
     cases[i].run();

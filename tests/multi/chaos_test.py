@@ -32,6 +32,13 @@ class Chaos(unittest.TestCase):
                     self.assertEqual(found.returncode, 1, found.stdout)
                     self.assertRegex(found.stdout, r"PE \d: element \d+ is -?\d+, not \d+")
 
+    def test_one_round_shows_a_mistake_under_most_seeds(self):
+        # Which puts overtake others is the seed's to say; whether PE 1 looks in time at a flag that came early, the machine's.
+        for case, least in (("twice", 12), ("fence", 6)):
+            with self.subTest(case):
+                found = [seed for seed in range(1, 21) if run([PROGRAM, case, "wrong", "1"], SHOAL_CHAOS=str(seed)).returncode == 1]
+                self.assertGreaterEqual(len(found), least, f"only seeds {found}")
+
     def test_correct_programs_do_not_fail(self):
         for case in CASES:
             for seed in SEEDS:

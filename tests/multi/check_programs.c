@@ -245,6 +245,43 @@ static void wait_freed_later(void) {
   shmem_barrier_all();
 }
 
+/* ---- alignment ---- */
+static void *off(void *p) { return (char *)p + 4; }
+static void misaligned_put(void) {
+  if (me == 1) shmem_long_put(off(heap), source, 4, 0); // wrong
+  shmem_barrier_all();
+}
+static void misaligned_put_later(void) {
+  long *p = used_block();
+  if (me == 1) shmem_long_put(off(p), dest, 1, 0); // wrong
+  shmem_barrier_all();
+}
+static void misaligned_source(void) {
+  if (me == 1) shmem_long_put_signal(heap, off(source), 4, (uint64_t *)&heap[8], 1, SHMEM_SIGNAL_SET, 0); // wrong
+  shmem_barrier_all();
+}
+static void misaligned_get(void) {
+  if (me == 1) shmem_long_get_nbi(off(dest), heap, 4, 0); // wrong
+  shmem_barrier_all();
+}
+static void misaligned_p(void) {
+  if (me == 1) shmem_long_p(off(heap), 1, 0); // wrong
+  shmem_barrier_all();
+}
+static void misaligned_strided(void) {
+  if (me == 1) shmem_double_iget((double *)dest, off(heap), 1, 2, 4, 0); // wrong
+  shmem_barrier_all();
+}
+static void misaligned_reduce(void) {
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, off(source), 4); // wrong
+}
+static void misaligned_to_all(void) {
+  shmem_long_sum_to_all(dest, off(source), 1, 0, 0, npes, work, psync); // wrong
+}
+static void misaligned_collect(void) {
+  shmem_long_fcollect(SHMEM_TEAM_WORLD, off(dest), source, 4); // wrong
+}
+
 /* ---- overlap ---- */
 static void overlap_put(void) {
   if (me == 1) shmem_long_put(heap, heap + 2, 4, me); // wrong
@@ -390,6 +427,11 @@ static void right(void) {
   shmem_long_put(heap, source, 64, (me + 1) % npes);
   shmem_long_put(heap, heap, 64, me); // the same memory is no overlap
   shmem_long_iput(heap, source, 3, 1, 21, (me + 1) % npes);
+  shmem_putmem(off(heap), off(source), 100, (me + 1) % npes); // of no type
+  shmem_put64(off(heap), off(source), 1, (me + 1) % npes);
+  shmem_int_p(off(heap), 1, (me + 1) % npes);
+  shmem_broadcastmem(SHMEM_TEAM_WORLD, off(dest), off(source), 4, 1);
+  if (me == 1) shmem_long_put(off(heap), source, 0, 0);
   shmem_putmem(p, source, 100, (me + 1) % npes);
   shmem_barrier_all();
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, dest, 4);
@@ -454,7 +496,8 @@ static const struct {
     CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(underrun), CASE(freed_fetch), CASE(overlap_broadcast), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
     CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_unset), CASE(thread), CASE(thread_create), CASE(thread_team_create), CASE(thread_session),
     CASE(lock_of_other), CASE(lock_twice), CASE(team_destroyed), CASE(ctx_destroyed), CASE(free_twice), CASE(free_inside), CASE(free_private),
-    CASE(pe_out_of_range),
+    CASE(pe_out_of_range), CASE(misaligned_put), CASE(misaligned_put_later), CASE(misaligned_source), CASE(misaligned_get), CASE(misaligned_p),
+    CASE(misaligned_strided), CASE(misaligned_reduce), CASE(misaligned_to_all), CASE(misaligned_collect),
     {"serialized", serialized, SHMEM_THREAD_SERIALIZED}, CASE(right)};
 
 int main(int argc, char **argv) {

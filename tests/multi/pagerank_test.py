@@ -397,11 +397,19 @@ class ScriptsTest(unittest.TestCase):
             for option in options:
                 self.assertIn(option, result.stdout, script)
 
+    def test_the_demo_knows_the_options_of_the_program(self):
+        with open(os.path.join(ROOT, "scripts/demo.sh"), encoding="utf-8") as file:
+            known = {word for word in re.findall(r"(?<![\w-])--?[a-z]+(?= [|]|\) )", file.read().split("value=no", 1)[1])}
+        told = subprocess.run([PAGERANK, "--help"], stdout=subprocess.PIPE, timeout=DEADLINE, check=True, encoding="utf-8").stdout
+        self.assertEqual(known, set(re.findall(r"(?<![\w-])--?[a-z]+(?=[ ,])", told.split("\n\n", 2)[2])))
+
     def test_bad_arguments_are_refused(self):
         for command, status, text in (
                 (("scripts/demo.sh", "-n", "0"), 1, "demo.sh: -n 0: must be a whole number from 1 on"),
                 (("scripts/demo.sh", "-n", "4x"), 1, "demo.sh: -n 4x: must be a whole number from 1 on"),
                 (("scripts/demo.sh", "-n"), 1, "demo.sh: -n: a number of PEs is missing after it"),
+                (("scripts/demo.sh", "--tpo", "3"), 1, "demo.sh: unknown option --tpo; scripts/demo.sh --help tells some, scripts/demo.sh -- --help all"),
+                (("scripts/demo.sh", "--verbose", "--top"), 1, "demo.sh: --top: a value is missing after it"),
                 (("examples/tour.sh", "-n", "0"), 2, "tour.sh: -n: expected a number of PEs from 1, found '0'"),
                 (("examples/tour.sh", "--bin"), 2, "tour.sh: --bin: a folder is missing after it"),
                 (("examples/tour.sh", "--bin", "/nowhere"), 2, "tour.sh: there is no built example in /nowhere"),

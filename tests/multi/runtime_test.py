@@ -34,7 +34,7 @@ class Differences(unittest.TestCase):
 
     def test_options_that_differ_are_named(self):
         for name, value, default in (("SHOAL_BARRIER", "central", "auto"), ("SHMEM_SYMMETRIC_SIZE", "2m", "1073741824"),
-                                     ("SHOAL_DEVICE_HEAP", "1m", "1073741824"), ("SHOAL_CHAOS", "7", "-1"), ("SHOAL_TRACE", "/tmp/a, b", "")):
+                                     ("SHOAL_DEVICE_HEAP", "1m", "1073741824"), ("SHOAL_CHAOS", "7", "0"), ("SHOAL_TRACE", "/tmp/a, b.json", "")):
             script = f'[ "$SHOAL_PE" = 1 ] && export {name}="{value}"; exec {PE} barriers'
             status, _, err = run("-n", "2", "sh", "-c", script)
             self.assertNotEqual(status, 0)

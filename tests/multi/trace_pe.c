@@ -9,6 +9,7 @@
 //   locks  PE 0 takes a lock ten times, and PE 1 a semaphore
 //   large  collectives of half a megabyte
 //   batch  ten blocks of 16 bytes to the next PE in one call, and back
+//   pointer  PE 0 says whether it may use PE 1's memory directly
 //   refused  no job: init refuses more memory than there are addresses
 //   differ PE 0 meets the others while they reduce
 #include <shmem.h>
@@ -81,6 +82,7 @@ static int run(const char *mode) {
   }
   if (strcmp(mode, "kill") == 0 && me == 1) be_killed();
   if (strcmp(mode, "kill") == 0 || strcmp(mode, "hang") == 0) shmem_long_wait_until(&word, SHMEM_CMP_EQ, -1);
+  if (strcmp(mode, "pointer") == 0 && me == 0) puts(shmem_ptr(&word, 1) != NULL ? "mapped" : "none");
   if (strcmp(mode, "locks") == 0) use_locks(me);
   if (strcmp(mode, "batch") == 0) {
     shmemx_block_t blocks[10];

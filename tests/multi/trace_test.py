@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import select
 import signal
 import subprocess
 import tempfile
@@ -39,6 +40,9 @@ class Traced(unittest.TestCase):
             raise
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
+    def written(self, name, by="shoal"):
+        return f"{by}: trace of {PES} PEs written to {os.path.realpath(self.folder)}/{name}\n"
+
     def run_job(self, *arguments, **variables):
         return self.finish(self.start([SHOALRUN, "-n", str(PES), PROGRAM, *arguments], **variables))
 
@@ -56,7 +60,7 @@ class Traced(unittest.TestCase):
 
     def test_a_trace_has_every_call_on_one_clock(self):
         run = self.run_job(SHOAL_TRACE="t.json")
-        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual((run.returncode, run.stderr), (0, self.written("t.json")))
         events = self.events()
         for pe in range(PES):
             calls = collections.Counter(event["name"] for event in events[pe])
@@ -79,6 +83,62 @@ class Traced(unittest.TestCase):
         events = self.events()
         self.assertEqual(len([e for e in events[1] if e["name"] == "shmem_long_p"]), 100)
         self.assertTrue(any(e["name"] == "shmem_long_wait_until" and e["args"].get("unfinished") for e in events[0]), events[0][-3:])
+
+    def test_where_a_trace_is_told(self):
+        run = self.run_job("kill", SHOAL_TRACE="t.json", SHOAL_PROFILE="p.html")
+        self.assertIn(self.written("t.json", "shoalrun"), run.stderr)
+        self.assertIn("shoalrun: SHOAL_PROFILE: no report, since the job ended before all PEs had called shmem_finalize\n", run.stderr)
+        run = self.run_job(SHOAL_TRACE="t.json", SHOAL_PROFILE="p.html")
+        self.assertIn(self.written("t.json"), run.stderr)
+        self.assertIn(f"shoal: profile written to {os.path.realpath(self.folder)}/p.html\n", run.stderr)
+        self.assertNotIn("no report", run.stderr)
+
+    def test_switches_that_are_0_are_off(self):
+        run = self.run_job(SHOAL_TRACE="0", SHOAL_PROFILE="0", SHOAL_CHAOS="0", SHOAL_RACE="0", SHOAL_CHECK="0")
+        self.assertEqual((run.returncode, run.stderr, os.listdir(self.folder)), (0, "", []))
+        for chaos, pointer in (("0", "mapped"), ("1", "none")):
+            self.assertEqual(self.run_job("pointer", SHOAL_CHAOS=chaos).stdout, pointer + "\n")
+
+    def hanging(self):
+        """A traced job of which all PEs wait. @return its guard, and the pids of the process that runs it and of its PEs"""
+        guard = self.start([SHOALRUN, "-n", str(PES), PROGRAM, "hang"], SHOAL_TRACE="t.json")
+        pes = [int(guard.stdout.readline()) for _ in range(PES)]
+        with open(f"/proc/{guard.pid}/task/{guard.pid}/children", encoding="ascii") as file:
+            return guard, int(file.read()), pes
+
+    def test_of_a_launcher_that_is_killed_the_other_half_joins_the_trace(self):
+        guard, runner, _ = self.hanging()
+        os.kill(runner, signal.SIGKILL)
+        run = self.finish(guard)
+        self.assertEqual(run.returncode, 137, run.stderr)
+        self.assertIn(self.written("t.json", "shoalrun"), run.stderr)
+        self.assertEqual(sorted(self.events()), list(range(PES)))
+
+    def test_what_a_job_leaves_that_was_killed_whole_can_be_joined(self):
+        guard, runner, pes = self.hanging()
+        ends = [os.pidfd_open(pid) for pid in (runner, *pes)]
+        for pid in (guard.pid, runner):
+            os.kill(pid, signal.SIGKILL)
+        self.finish(guard)
+        for end in ends:  # readable once the process has ended
+            self.assertTrue(select.select([end], [], [], DEADLINE)[0])
+            os.close(end)
+        self.assertEqual(sorted(os.listdir(self.folder)), [f"t.json.pe-{pe}" for pe in range(PES)])
+        run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))
+        self.assertEqual((run.returncode, run.stderr), (0, self.written("t.json", "shoalrun")))
+        self.assertEqual(sorted(self.events()), list(range(PES)))
+        run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))
+        self.assertEqual((run.returncode, run.stderr), (1, "shoalrun: --join-trace t.json: there are no pieces t.json.pe-N of it\n"))
+
+    def test_pieces_of_an_earlier_job_of_more_pes_are_removed(self):
+        for name in ("t.json.pe-3", "t.json.pe-17"):
+            with open(os.path.join(self.folder, name), "w", encoding="ascii"):
+                pass
+        for name in ("t.json.pe-x", "other.json.pe-9"):
+            with open(os.path.join(self.folder, name), "w", encoding="ascii"):
+                pass
+        self.assertEqual(self.run_job(SHOAL_TRACE="t.json").returncode, 0)
+        self.events(others=["t.json.pe-x", "other.json.pe-9"])
 
     def test_times_of_a_killed_job_are_right(self):
         run = self.run_job("kill", SHOAL_TRACE="t.json")
@@ -162,7 +222,7 @@ class Traced(unittest.TestCase):
 
     def test_what_a_call_is_made_of_is_not_traced(self):
         run = self.run_job("locks", SHOAL_TRACE="t.json")
-        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual((run.returncode, run.stderr), (0, self.written("t.json")))
         events = self.events()
         self.assertEqual(sum(event["name"] == "shmem_set_lock" for event in events[0]), 10)
         self.assertEqual(sum(event["name"] == "shmemx_sem_wait" for event in events[1]), 1)
@@ -229,18 +289,21 @@ class Traced(unittest.TestCase):
 
     def test_many_calls_are_traced_all(self):
         run = self.run_job("many", SHOAL_TRACE="t.json")
-        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual((run.returncode, run.stderr), (0, self.written("t.json")))
         for pe, events in self.events().items():
             self.assertEqual(sum(event["name"] == "shmem_long_p" for event in events), 20100, pe)
 
     def test_bad_names_are_refused_by_init(self):
         for variable, value, pattern in (("SHOAL_PROFILE", "yes", "expected 0, 1 or the name of a page"),
                                          ("SHOAL_PROFILE", "/nowhere/p.html", "expected a page in a folder that can be written, but /nowhere: No such"),
-                                         ("SHOAL_TRACE", "/tmp", "expected a file that can be written, but /tmp: Is a directory"),
+                                         ("SHOAL_TRACE", "1", "expected 0 or the name of a file that ends with .json"),
+                                         ("SHOAL_TRACE", "t.txt", "expected 0 or the name of a file that ends with .json"),
                                          ("SHOAL_TRACE", "/nowhere/t.json", "expected a file that can be written")):
             run = self.run_job(**{variable: value})
             self.assertEqual(run.returncode, 1)
             self.assertRegex(run.stderr, rf'PE \d: shmem_init: {variable}="{value}" is not valid: {pattern}')
+        os.mkdir(os.path.join(self.folder, "t.json"))
+        self.assertRegex(self.run_job(SHOAL_TRACE="t.json").stderr, r"expected a file that can be written, but /\S*/t.json: Is a directory")
 
 
 if __name__ == "__main__":

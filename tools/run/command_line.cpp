@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.hpp"
 
-#include <cmath>
+#include <cctype>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "base/options.hpp"
@@ -26,6 +27,7 @@ usage: shoalrun [options] program [arguments...]
   -x NAME[=VALUE]         the same; without a value, insist that NAME is set
   --wdir DIR              change to DIR first
   --verbose               say what is started and how it ended
+  --join-trace NAME.json  run nothing: join the pieces NAME.json.pe-N that a job left whose launcher was killed, too
   --help, --version       print this, or the version
 
 Over several machines, the same line on each, but for --node-rank:
@@ -64,6 +66,7 @@ constexpr Row kRows[] = {
     {"-x", 'x', true},           {"--wdir", 'w', true},        {"--verbose", 'v', false}, {"--help", 'h', false},
     {"-h", 'h', false},          {"--version", 'V', false},    {"--nnodes", 'N', true},   {"--node-rank", 'R', true},
     {"--rdzv", 'Z', true},       {"--secret-file", 'S', true}, {"--no-tls", 'T', false},  {"--rdzv-timeout", 'J', true},
+    {"--join-trace", 'j', true},
 };
 
 [[noreturn]] void reject(const std::string& text) {
@@ -88,6 +91,12 @@ const Row& find_row(const std::string& argument, std::string& value, bool& has_v
     return kRows[0];
   }
   reject(strf("unknown option %s", argument.c_str()));
+}
+
+/// What follows an option whose value was forgotten: another one, or the program.
+bool is_no_number(const std::string& text) {
+  const bool option = text.size() > 1 && text[0] == '-' && std::isdigit(static_cast<unsigned char>(text[1])) == 0;
+  return option || text.find('/') != std::string::npos;
 }
 
 int parse_npes(const std::string& option, const std::string& value) {
@@ -169,6 +178,11 @@ void apply(Settings& settings, const Row& row, const std::string& value) {
     case 'J': settings.rdzv_timeout_s = parse_seconds(row.name, value); break;
     case 'e':
     case 'x': add_environment(settings, row.name, value); break;
+    case 'j':
+      if (!value.ends_with(".json"))
+        reject(strf("--join-trace %s: expected the name of a trace, NAME.json", value.c_str()));
+      settings.join_trace = value;
+      break;
     case 'h': settings.show = kHelp; break;
     case 'f': settings.fake_nodes = value; break;
     case 'V': settings.show = "shoalrun " SHOAL_VERSION " (Shoal)\n"; break;
@@ -199,9 +213,11 @@ Settings parse_command_line(const std::vector<std::string>& arguments) {
     if (row.takes_value && !has_value) {
       if (i + 1 == arguments.size()) reject(strf("%s needs a value", row.name));
       value = arguments[++i];
+      if (std::strchr("nsNRJ", row.what) != nullptr && is_no_number(value))
+        reject(strf("%s needs a number; its value is missing before %s", row.name, value.c_str()));
     }
     apply(settings, row, value);
-    if (!settings.show.empty()) return settings;
+    if (!settings.show.empty() || !settings.join_trace.empty()) return settings;
   }
   settings.program.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
   if (settings.program.empty()) reject("no program given: shoalrun -n N program [arguments...]");

@@ -26,6 +26,7 @@ struct Settings {
   std::string wdir;        ///< "": where shoalrun was started
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> program;  ///< and its arguments
+  std::string join_trace;            ///< "", or a trace whose pieces are to be joined; then nothing runs
   std::string show;                  ///< what --help or --version asks to print; then nothing runs
 };
 

@@ -48,7 +48,7 @@ void sweep() {
   }
 }
 
-int guard(pid_t job, const sigset_t& signals) {
+int guard(pid_t job, const sigset_t& signals, const std::function<void()>& killed) {
   while (true) {
     siginfo_t info;
     const int signal = ::sigwaitinfo(&signals, &info);
@@ -64,6 +64,7 @@ int guard(pid_t job, const sigset_t& signals) {
     sweep();
     say(strf("the process that ran the job (pid %d) was killed by %s; the PEs have been ended", static_cast<int>(job),
              signal_text(WTERMSIG(status)).c_str()));
+    killed();
     return 128 + WTERMSIG(status);
   }
 }
@@ -81,7 +82,7 @@ sigset_t handled_signals() {
   return set;
 }
 
-int run_guarded(const std::function<int(int guard_fd)>& body) {
+int run_guarded(const std::function<int(int guard_fd)>& body, const std::function<void()>& killed) {
   const sigset_t signals = handled_signals();
   // An ignored SIGCHLD, inherited from whoever started us, would hide how the children ended.
   ::signal(SIGCHLD, SIG_DFL);
@@ -104,7 +105,7 @@ int run_guarded(const std::function<int(int guard_fd)>& body) {
   // Standard input is the job's: holding it here would keep its writer from noticing that the reader is gone.
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (null) ::dup2(null.get(), STDIN_FILENO);
-  return guard(job, signals);
+  return guard(job, signals, killed);
 }
 
 std::vector<pid_t> children() {

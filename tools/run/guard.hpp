@@ -19,7 +19,8 @@ sigset_t handled_signals();
 
 /// Runs `body` in a child, with the pipe's end, whose closing says that the guard is gone, as argument and
 /// handled_signals() and kToldByErrors blocked; forwards signals to it. Returns the exit status for this process.
-int run_guarded(const std::function<int(int guard_fd)>& body);
+/// @param killed  called when the child was killed, once all that it had started is ended
+int run_guarded(const std::function<int(int guard_fd)>& body, const std::function<void()>& killed);
 
 /// The children of this process, by their numbers in /proc, which may be those of another pid namespace than ours.
 std::vector<pid_t> children();

@@ -19,6 +19,7 @@
 #include "base/trace_file.hpp"
 #include "bootstrap/secret_file.hpp"
 #include "guard.hpp"
+#include "traces.hpp"
 
 namespace shoal::run {
 namespace {
@@ -89,7 +90,7 @@ int Job::run() {
   }
   finish_output();
   judge_output();
-  join_trace();
+  judge_reports();
   if (interrupted_by_ != 0 && status_ != 0) say_if_read("the job was ended by " + signal_text(interrupted_by_));
   if (settings_.verbose) say(strf("the job ended with status %d", status_));
   return status_ & 0xff;
@@ -116,22 +117,18 @@ bool Job::sees_others(const std::string& trace) const {
   return false;
 }
 
-/// The pieces of a trace that PE 0 had no time to join.
-void Job::join_trace() {
-  const char* file = process_environment("SHOAL_TRACE");
-  for (const auto& [name, value] : settings_.environment)
-    if (name == "SHOAL_TRACE") file = value.c_str();
-  if (file == nullptr || *file == '\0') return;
-  try {
-    bool found = true;
-    for (int session = 1; found; ++session) {
-      const std::string trace = session_file(file, session);
-      found = sees_others(trace) || merge_trace(trace, total_) > 0 || ::access(trace.c_str(), F_OK) == 0;
-    }
-  } catch (const Error& error) {
-    say(error.what());
+/// What PE 0 had no time for: traces are joined, and of other reports it is said that there are none.
+void Job::judge_reports() {
+  if (!join_traces(settings_, total_, [this](const std::string& trace) { return sees_others(trace); }))
     status_ = std::max(status_, 1);
+  if (no_reports_told_ || settings_.node_rank != 0) return;
+  bool lost = false;
+  for (int pe = 0; pe < settings_.npes; ++pe) {
+    const Phase phase = read_status(*status_page_.record(number(pe))).phase;
+    lost = lost || phase == Phase::running || phase == Phase::waiting || phase == Phase::leaving;
   }
+  const std::string reports = lost ? reports_wanted(settings_) : "";
+  if (!reports.empty()) say(reports + ": no report, since the job ended before all PEs had called shmem_finalize");
 }
 
 void Job::start_all() {

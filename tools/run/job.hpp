@@ -91,7 +91,7 @@ class Job final {
   void write_terminal();
   void finish_output();
   void judge_output();
-  void join_trace();
+  void judge_reports();
   bool sees_others(const std::string& trace) const;
   void tell(const std::string& text);
   void print(const std::string& line);
@@ -185,10 +185,11 @@ class Job final {
   std::vector<int> unanswered_;                        // by node: questions; each answers them in order
   std::vector<std::optional<std::int64_t>> ahead_ns_;  // by node: what its clock shows less than ours
   bool timed_out_ = false;
-  std::uint64_t ending_ns_ = 0;  // when it was decided to end the job; 0: it runs
-  std::uint64_t kill_ns_ = 0;    // when everything is killed, if ending
-  std::uint64_t joined_ns_ = 0;  // when a PE joined last
-  std::uint64_t quiet_ns_ = 0;   // since when only processes are left that never were a PE
+  bool no_reports_told_ = false;  // by a PE that ended the job
+  std::uint64_t ending_ns_ = 0;   // when it was decided to end the job; 0: it runs
+  std::uint64_t kill_ns_ = 0;     // when everything is killed, if ending
+  std::uint64_t joined_ns_ = 0;   // when a PE joined last
+  std::uint64_t quiet_ns_ = 0;    // since when only processes are left that never were a PE
   bool leftovers_named_ = false;
   StandstillWatch standstill_;
   std::uint64_t standstill_ns_ = 0;  // when it is looked at next

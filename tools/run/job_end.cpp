@@ -100,10 +100,14 @@ void Job::on_event(const StoreServer::Event& event) {
       }
       return;
     case StoreServer::Event::Kind::left: return;  // the process is a PE still, and waited for
-    case StoreServer::Event::Kind::exiting: one.told_status = event.status; return;
+    case StoreServer::Event::Kind::exiting:
+      one.told_status = event.status;
+      no_reports_told_ = true;
+      return;
     case StoreServer::Event::Kind::aborted:
       if (ending()) return;
       interrupted_by_ = 0;
+      no_reports_told_ = no_reports_told_ || event.text.empty();  // by shmem_global_exit
       if (!event.text.empty()) print(event.text);
       return begin_end(event.status, event.text);
     case StoreServer::Event::Kind::asked: asked_ = event.type; return others_->ask(event.type, event.payload);

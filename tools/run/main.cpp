@@ -10,12 +10,14 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/trace_file.hpp"
 #include "command_line.hpp"
 #include "federation.hpp"
 #include "guard.hpp"
 #include "job.hpp"
 #include "report.hpp"
 #include "spawn.hpp"
+#include "traces.hpp"
 
 namespace {
 
@@ -45,6 +47,20 @@ int run_job(const Settings& settings, const std::string& program, int guard_fd) 
   }
 }
 
+/// What the process that ran the job can no longer do. Where there are further launchers, their PEs may still write.
+void rescue(const Settings& settings) {
+  join_traces(settings, settings.npes, [&](const std::string& trace) {
+    if (settings.nnodes > 1 && trace_pieces(trace) > 0)
+      say(strf(
+          "the pieces %s.pe-* of the trace are left: shoalrun --join-trace %s joins them, once the job has ended on "
+          "all machines",
+          trace.c_str(), trace.c_str()));
+    return settings.nnodes > 1 && trace_pieces(trace) > 0;
+  });
+  if (const std::string reports = reports_wanted(settings); !reports.empty())
+    say(reports + ": no report, since the job was killed");
+}
+
 int run_from(int argc, char** argv) {
   int status = kUsage;
   try {
@@ -53,11 +69,16 @@ int run_from(int argc, char** argv) {
       const bool shown = std::fputs(settings.show.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
       return shown ? 0 : 1;
     }
+    if (!settings.join_trace.empty()) {
+      status = 1;
+      join_trace(settings.join_trace);
+      return 0;
+    }
     if (!settings.wdir.empty() && ::chdir(settings.wdir.c_str()) != 0)
       throw Error(Code::invalid_argument, strf("--wdir %s: %s", settings.wdir.c_str(), std::strerror(errno)));
     const std::string program = find_program(settings.program[0], status);
     status = 1;
-    return run_guarded([&](int guard_fd) { return run_job(settings, program, guard_fd); });
+    return run_guarded([&](int guard_fd) { return run_job(settings, program, guard_fd); }, [&] { rescue(settings); });
   } catch (const std::exception& error) {
     say(error.what());
     return status;

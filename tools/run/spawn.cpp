@@ -36,6 +36,19 @@ int executable(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
 }
 
+/// What to do about a file that may not be executed.
+std::string remedy(const std::string& path, int error) {
+  if (error != EACCES) return "";
+  const auto ends = [&](std::initializer_list<const char*> endings) {
+    return std::any_of(endings.begin(), endings.end(), [&](const char* ending) { return path.ends_with(ending); });
+  };
+  if (ends({".c"})) return "; it is a source: compile it first, shoalcc " + path + " -o PROGRAM";
+  if (ends({".cpp", ".cc", ".cxx"})) return "; it is a source: compile it first, shoalc++ " + path + " -o PROGRAM";
+  if (ends({".py"}))
+    return "; run it by its interpreter, python3 " + path + ", or make it executable: chmod +x " + path;
+  return "; make it executable, if it is a program: chmod +x " + path;
+}
+
 std::string variable_name(const std::string& entry) { return entry.substr(0, entry.find('=')); }
 
 }  // namespace
@@ -46,7 +59,8 @@ std::string find_program(const std::string& name, int& status) {
     error = executable(name);
     if (error == 0) return name;
     status = error == ENOENT || error == ENOTDIR ? kNotFound : kCannotExecute;
-    throw Error(Code::invalid_argument, strf("cannot run %s: %s", name.c_str(), std::strerror(error)));
+    throw Error(Code::invalid_argument,
+                strf("cannot run %s: %s%s", name.c_str(), std::strerror(error), remedy(name, error).c_str()));
   }
   const char* variable = std::getenv("PATH");
   const std::string path = variable != nullptr ? variable : "/usr/local/bin:/usr/bin:/bin";
@@ -61,7 +75,9 @@ std::string find_program(const std::string& name, int& status) {
     start = end + 1;
   }
   status = denied.empty() ? kNotFound : kCannotExecute;
-  if (!denied.empty()) throw Error(Code::invalid_argument, strf("cannot run %s: Permission denied", denied.c_str()));
+  if (!denied.empty())
+    throw Error(Code::invalid_argument,
+                strf("cannot run %s: Permission denied%s", denied.c_str(), remedy(denied, EACCES).c_str()));
   const bool here = executable("./" + name) == 0;
   throw Error(Code::invalid_argument, strf("cannot run %s: there is no such program in PATH%s%s%s", name.c_str(),
                                            here ? "; did you mean ./" : "", here ? name.c_str() : "", here ? "?" : ""));

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/options.hpp"
+#include "base/trace_file.hpp"
+#include "report.hpp"
+
+namespace shoal::run {
+namespace {
+
+/// As the PEs see it.
+const char* variable(const Settings& settings, const char* name) {
+  for (auto given = settings.environment.rbegin(); given != settings.environment.rend(); ++given)
+    if (given->first == name) return given->second.c_str();
+  return process_environment(name);
+}
+
+int join(const std::string& trace, int n_pes) {
+  const int joined = merge_trace(trace, n_pes);
+  if (joined > 0) say(trace_told(std::filesystem::absolute(trace).string(), joined));
+  return joined;
+}
+
+/// Of what is no name init has said so.
+std::string name_of_trace(const Settings& settings) {
+  const char* const option = variable(settings, "SHOAL_TRACE");
+  try {
+    return option == nullptr ? "" : trace_wanted(option);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+bool join_traces(const Settings& settings, int n_pes, const std::function<bool(const std::string& trace)>& leave) {
+  const std::string name = name_of_trace(settings);
+  if (name.empty()) return true;
+  try {
+    bool found = true;
+    for (int session = 1; found; ++session) {
+      const std::string trace = session_file(name, session);
+      found = leave(trace) || join(trace, n_pes) > 0 || ::access(trace.c_str(), F_OK) == 0;
+    }
+    return true;
+  } catch (const Error& error) {
+    say(error.what());
+    return false;
+  }
+}
+
+void join_trace(const std::string& trace) {
+  if (join(trace, trace_pieces(trace)) == 0)
+    throw Error(Code::invalid_argument,
+                strf("--join-trace %s: there are no pieces %s.pe-N of it", trace.c_str(), trace.c_str()));
+}
+
+std::string reports_wanted(const Settings& settings) {
+  try {
+    const Options options = Options::from([&](const char* name) { return variable(settings, name); });
+    const bool profile = !options.profile.empty() && options.profile != "0";
+    return std::string(options.race ? "SHOAL_RACE" : "") + (options.race && profile ? " and " : "") +
+           (profile ? "SHOAL_PROFILE" : "");
+  } catch (const Error&) {
+    return "";  // init has said what is wrong
+  }
+}
+
+}  // namespace shoal::run

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// SHOAL_TRACE and the other reports, as far as they are the launcher's: what PE 0 had no time for.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "command_line.hpp"
+
+namespace shoal::run {
+
+/// Joins the pieces that are there of each trace of the PEs' program, up to `n_pes` of them, and says where it is.
+/// @param leave  whether another launcher is to join this one
+/// @return false when one could not be written, which has been said then
+bool join_traces(const Settings& settings, int n_pes, const std::function<bool(const std::string& trace)>& leave);
+
+/// The same for one trace, whose job is gone, launcher and all.
+/// @throws Error {invalid_argument} when it has no pieces
+void join_trace(const std::string& trace);
+
+/// "SHOAL_RACE and SHOAL_PROFILE", as far as the PEs were asked for these; "": none.
+std::string reports_wanted(const Settings& settings);
+
+}  // namespace shoal::run
