@@ -281,10 +281,15 @@ class Context final {
     return address;
   }
 
+  template <class T>
+  static bool aligned(const T* dest, const T* source) noexcept {
+    return !misaligned_for<kAlignment<T>>(dest, source);
+  }
   /// Where somebody watches, he is told of addresses that are not aligned for T.
   template <class T>
   void expect_aligned(const T* dest, const T* source, const char* call) const noexcept {
-    expect_alignment<kAlignment<T>>(dest, source, call);
+    if (!aligned(dest, source)) [[unlikely]]
+      tell_misaligned(dest, source, kAlignment<T>, call);
   }
 
   /// Checks that operations may be made at all: ends the job before init and after finalize.
@@ -307,17 +312,24 @@ class Context final {
   template <class T>
   static constexpr std::size_t kAlignment = alignof(std::conditional_t<std::is_void_v<T>, char, T>);
   template <std::size_t alignment>
-  void expect_alignment(const void* dest, const void* source, const char* call) const noexcept {
-    const auto both = reinterpret_cast<std::uintptr_t>(dest) | reinterpret_cast<std::uintptr_t>(source);
-    if (both % alignment != 0) [[unlikely]]
-      tell_misaligned(dest, source, alignment, call);
+  static bool misaligned_for(const void* dest, const void* source) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(dest) | reinterpret_cast<std::uintptr_t>(source)) % alignment != 0;
   }
-  /// `slow` of a call on data of this alignment.
+  /// `slow` of a call on data of this alignment. What is told is told in a function of its own: called last, it costs
+  /// this one no saved register.
   template <std::size_t alignment,
             void (Context::*slow)(void*, const void*, std::size_t, int, const char*) const noexcept>
   [[gnu::cold, gnu::noinline]] void aligned_slow(void* dest, const void* source, std::size_t bytes, int pe,
                                                  const char* call) const noexcept {
-    if (bytes != 0) expect_alignment<alignment>(dest, source, call);
+    if (misaligned_for<alignment>(dest, source)) [[unlikely]]
+      return misaligned_slow<alignment, slow>(dest, source, bytes, pe, call);
+    (this->*slow)(dest, source, bytes, pe, call);
+  }
+  template <std::size_t alignment,
+            void (Context::*slow)(void*, const void*, std::size_t, int, const char*) const noexcept>
+  [[gnu::cold, gnu::noinline]] void misaligned_slow(void* dest, const void* source, std::size_t bytes, int pe,
+                                                    const char* call) const noexcept {
+    if (bytes != 0) tell_misaligned(dest, source, alignment, call);
     (this->*slow)(dest, source, bytes, pe, call);
   }
   template <class T>
@@ -399,8 +411,19 @@ class Context final {
   void signal_far(const std::uint64_t* signal, std::uint64_t value, int op, int pe, const char* call) const noexcept;
   template <class T>
   [[gnu::cold, gnu::noinline]] void p_slow(T* dest, T value, int pe, const char* call) const noexcept {
-    expect_aligned<T>(dest, nullptr, call);
+    if (!aligned<T>(dest, nullptr)) [[unlikely]]
+      return p_misaligned(dest, value, pe, call);
     if (!plain()) return p_watched(dest, value, pe, call);  // or delayed
+    p_there(dest, value, pe, call);
+  }
+  template <class T>
+  [[gnu::cold, gnu::noinline]] void p_misaligned(T* dest, T value, int pe, const char* call) const noexcept {
+    expect_aligned<T>(dest, nullptr, call);
+    if (!plain()) return p_watched(dest, value, pe, call);
+    p_there(dest, value, pe, call);
+  }
+  template <class T>
+  [[gnu::always_inline]] void p_there(T* dest, T value, int pe, const char* call) const noexcept {
     if (char* const to = at_slow(dest, sizeof(T), pe, call)) return store(to, value);
     put_far(dest, &value, sizeof value, pe);
   }
@@ -418,8 +441,18 @@ class Context final {
   }
   template <class T>
   [[gnu::cold, gnu::noinline]] T g_slow(const T* source, int pe, const char* call) const noexcept {
-    expect_aligned<T>(nullptr, source, call);
+    if (!aligned<T>(nullptr, source)) [[unlikely]]
+      return g_misaligned(source, pe, call);
     if (!plain()) return g_watched(source, pe, call);  // or delayed
+    return g_there(source, pe, call);
+  }
+  template <class T>
+  [[gnu::cold, gnu::noinline]] T g_misaligned(const T* source, int pe, const char* call) const noexcept {
+    expect_aligned<T>(nullptr, source, call);
+    return plain() ? g_there(source, pe, call) : g_watched(source, pe, call);
+  }
+  template <class T>
+  [[gnu::always_inline]] T g_there(const T* source, int pe, const char* call) const noexcept {
     if (const char* const from = at_slow(source, sizeof(T), pe, call)) return load<T>(from);
     T value;
     get_far(&value, source, sizeof value, pe, call);
