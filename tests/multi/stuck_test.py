@@ -30,6 +30,8 @@ CASES = {
                    r"PEs 0 and 2 wait for each other: PE 0 is in shmem_barrier_all.* and waits for PE 2; PE 2 is in shmem_set_lock.* waits for PE 0"]),
     "lock_cycle": (2, [r"the lock 0x[0-9a-f]+ that PE 0 waits for is held by PE 1, which is in shmem_set_lock, held by PE 0",
                        r"PEs 0 and 1 wait for each other: PE 0 is in shmem_set_lock.* waits for PE 1; PE 1 is in shmem_set_lock.* waits for PE 0"]),
+    "kept": (3, [r"the lock 0x[0-9a-f]+ that PE [12] waits for is held by PE 0, which can no longer clear it: it is in shmem_finalize\("]),
+    "kept_at_exit": (2, [r"the lock 0x[0-9a-f]+ that PE 1 waits for is held by PE 0, which can no longer clear it: it has left by exit"]),
     "value": (2, [r"PE 0: in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7 for \d",
                   r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7"]),
     "collectives": (3, [r"different collectives meet: PE 0 is in shmem_barrier_all; PE 1 is in shmem_long_sum_reduce",
@@ -83,12 +85,22 @@ class Stuck(unittest.TestCase):
                               ("thread_exit", r"PE 1 can no longer enter the shmem_barrier_all that PE 0 waits in: it has left by exit"),
                               ("pair", r"PE 1 can no longer enter the shmemx_sync_pe that PE 0 waits in"),
                               ("lock_cycle", r"PEs 0 and 1 wait for each other"),
+                              ("kept", r"the lock 0x[0-9a-f]+ that PE [12] waits for is held by PE 0, which can no longer clear it: it is in shmem_finalize"),
+                              ("kept_at_exit", r"is held by PE 0, which can no longer clear it: it has left by exit"),
                               ("value", r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7")):
-            processes.append((case, pattern, self.start(case, 2 if case in ("lock_cycle", "value", "pair") else 3)))
+            processes.append((case, pattern, self.start(case, 2 if case in ("lock_cycle", "value", "pair", "kept_at_exit") else 3)))
         for case, pattern, process in processes:
             with self.subTest(case):
                 self.line_of(process, rf"^shoalrun: the job cannot go on, it seems: .*{pattern}")
                 self.assertIsNone(process.poll())
+
+    def test_under_check_the_job_ends(self):
+        for case, pattern in (("kept", r"held by PE 0, which can no longer clear it"), ("value", r"nobody is left to end PE 0's wait")):
+            with self.subTest(case):
+                run = subprocess.run([SHOALRUN, "-n", "2", PROGRAM, case], stderr=subprocess.PIPE, text=True,
+                                     env=environment() | {"SHOAL_CHECK": "1"}, timeout=DEADLINE)
+                self.assertEqual(run.returncode, 1, run.stderr)
+                self.assertRegex(run.stderr, rf"(?m)^shoal: PE [01]: shmem_\w+: the job can never go on: .*{pattern}")
 
     def test_it_says_so_once(self):
         run = subprocess.run([SHOALRUN, "--timeout", "6", "-n", "2", PROGRAM, "pair"], stdout=subprocess.PIPE,
