@@ -20,6 +20,9 @@ bool in_finalize(const Status& status) {
 /// Calls nothing any more, but for what ends the job.
 bool has_left(const PeState& pe) { return !pe.ended.empty() || in_finalize(pe.status); }
 
+/// "lock heap + 0x40", of a PE that waits for one.
+std::string lock_name(const Status& status) { return status.detail.substr(0, status.detail.rfind(", behind PE ")); }
+
 /// What is known of the whole job at one moment, and what follows from it.
 class Inquiry final {
  public:
@@ -231,9 +234,9 @@ class Inquiry final {
       if (by != wait(pe).peer || !exists(by)) continue;  // once a lock: for the first in its queue
       const bool never = calls_no_more(by);
       if (never || !only_gone)
-        verdicts_.push_back(strf("the lock %#llx that PE %d waits for is held by PE %d, which %s%s",
-                                 static_cast<unsigned long long>(wait(pe).address), pe, by,
-                                 never ? "can no longer clear it: it " : "", doing(by).c_str()));
+        verdicts_.push_back(strf("the %s that PE %d waits for is held by PE %d, which %s%s",
+                                 lock_name(at(pe).status).c_str(), pe, by, never ? "can no longer clear it: it " : "",
+                                 doing(by).c_str()));
     }
   }
 

@@ -48,7 +48,7 @@ bool Waiter::sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t b
   return satisfied;
 }
 
-void WaitSite::describe_by_format(const WaitSite& site, WaitText& text) noexcept {
+void WaitSite::describe_by_format(const WaitSite& site, const SegmentTable&, WaitText& text) noexcept {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   std::snprintf(text.detail, sizeof text.detail, static_cast<const char*>(site.object), site.a, site.b, site.c);
@@ -58,7 +58,7 @@ void WaitSite::describe_by_format(const WaitSite& site, WaitText& text) noexcept
 bool Waiter::publish(const WaitSite& site, Published& published) noexcept {
   if (status_ == nullptr || publishing_.test_and_set(std::memory_order_acquire)) return false;
   WaitText text;
-  site.describe(site, text);
+  site.describe(site, segments_, text);
   published.wait = status_fields(Phase::waiting, site.call, text);
   // A thread that ends the program is the news, not what another one waits for.
   const bool finalizes = std::strncmp(site.call, "shmem_finalize", 14) == 0;

@@ -235,7 +235,7 @@ void Job::build_communication(const Greetings& greetings) {
   static constexpr std::atomic<std::uint32_t> kAlways{1};
   domain_.attention = domain_.spans_nodes() ? &kAlways : &domain_.node->user_sleepers;
   waiter_ =
-      std::make_unique<Waiter>(own.doorbell(), *domain_.node,
+      std::make_unique<Waiter>(own.doorbell(), *domain_.node, segments_,
                                status_ == nullptr ? nullptr : status_->record(domain_.me), spins, transport_.get());
   domain_.waiter = waiter_.get();
   observers_ = std::make_unique<JobObservers>(options_, domain_, status_, thread_level_, greetings.session);

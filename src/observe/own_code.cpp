@@ -2,17 +2,14 @@
 #include "observe/own_code.hpp"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <link.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 
-#include "base/unique_fd.hpp"
+#include "base/elf_symbols.hpp"
 
 namespace shoal {
 namespace {
@@ -41,35 +38,6 @@ CodeRange part_of(std::uintptr_t address) {
   return wanted.found;
 }
 
-/// A file's bytes, as far as they are there: whatever it says of itself is looked at first.
-class Image final {
- public:
-  explicit Image(const char* path) {
-    const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
-    struct stat s;
-    if (!fd || ::fstat(fd.get(), &s) != 0 || s.st_size <= 0) return;
-    void* at = ::mmap(nullptr, static_cast<std::size_t>(s.st_size), PROT_READ, MAP_PRIVATE, fd.get(), 0);
-    if (at == MAP_FAILED) return;
-    bytes_ = static_cast<const char*>(at);
-    size_ = static_cast<std::size_t>(s.st_size);
-  }
-  ~Image() {
-    if (bytes_ != nullptr) ::munmap(const_cast<char*>(bytes_), size_);
-  }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
-  /// `count` of them at `offset`, or null.
-  template <class T>
-  const T* at(std::size_t offset, std::size_t count) const noexcept {
-    if (offset > size_ || offset % alignof(T) != 0 || count > (size_ - offset) / sizeof(T)) return nullptr;
-    return reinterpret_cast<const T*>(bytes_ + offset);
-  }
-
- private:
-  const char* bytes_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 /// Of namespace shoal or std, a lambda in one of them, or of the overloads of shmem.h.
 bool is_header_name(std::string_view name) noexcept {
   if (name.substr(0, 2) != "_Z") return false;
@@ -79,34 +47,12 @@ bool is_header_name(std::string_view name) noexcept {
   return false;
 }
 
-void add_functions(const Image& image, const ElfW(Shdr) & table, const ElfW(Shdr) & names, std::uintptr_t base,
-                   std::vector<CodeRange>& found) {
-  const std::size_t count = table.sh_size / sizeof(ElfW(Sym));
-  const auto* symbols = image.at<ElfW(Sym)>(table.sh_offset, count);
-  const char* texts = image.at<char>(names.sh_offset, names.sh_size);
-  if (symbols == nullptr || texts == nullptr) return;
-  for (std::size_t i = 0; i < count; ++i) {
-    const ElfW(Sym)& one = symbols[i];
-    if (ELF64_ST_TYPE(one.st_info) != STT_FUNC || one.st_size == 0 || one.st_name >= names.sh_size) continue;
-    const char* const name = texts + one.st_name;
-    if (is_header_name({name, ::strnlen(name, names.sh_size - one.st_name)}))
-      found.push_back({base + one.st_value, base + one.st_value + one.st_size});
-  }
-}
-
-/// Those of the file's own table of symbols, else those that it shows to others.
+/// Those of a file that is loaded at `base`.
 void add_functions(const char* path, std::uintptr_t base, std::vector<CodeRange>& found) {
-  const Image image(path);
-  const auto* header = image.at<ElfW(Ehdr)>(0, 1);
-  if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-      header->e_shentsize != sizeof(ElfW(Shdr)))
-    return;
-  const auto* sections = image.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-  if (sections == nullptr) return;
-  for (const ElfW(Word) kind : {SHT_SYMTAB, SHT_DYNSYM})
-    for (std::size_t i = 0; i < header->e_shnum; ++i)
-      if (sections[i].sh_type == kind && sections[i].sh_link < header->e_shnum)
-        return add_functions(image, sections[i], sections[sections[i].sh_link], base, found);
+  each_symbol(path, [&](const ElfW(Sym) & one, std::string_view name) {
+    if (ELF64_ST_TYPE(one.st_info) == STT_FUNC && one.st_size != 0 && is_header_name(name))
+      found.push_back({base + one.st_value, base + one.st_value + one.st_size});
+  });
 }
 
 struct Found {

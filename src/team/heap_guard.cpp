@@ -45,15 +45,15 @@ std::optional<std::string> HeapGuard::damage_of(Live::const_iterator block) cons
   const auto& [start, bytes] = *block;
   const std::uintptr_t end = start + bytes;
   if (const auto behind = damage_in(end, end + kBytes))
-    return strf("the block of %zu bytes at %#zx was written past its end, at bytes %zu to %zu: %s", bytes, start,
-                behind->first - start, behind->last - start, kByWhom);
+    return strf("the block of %zu bytes at %s was written past its end, at bytes %zu to %zu: %s", bytes,
+                at(start).c_str(), behind->first - start, behind->last - start, kByWhom);
   // What follows the block before this one is said of that one.
   std::uintptr_t front = start == base_ ? start : start - kBytes;
   if (block != live_.begin()) front = std::max(front, std::prev(block)->first + std::prev(block)->second + kBytes);
   const auto before = front < start ? damage_in(front, start) : std::nullopt;
   if (!before) return std::nullopt;
-  return strf("the block of %zu bytes at %#zx was written before its start, at bytes -%zu to -%zu: %s", bytes, start,
-              start - before->first, start - before->last, kByWhom);
+  return strf("the block of %zu bytes at %s was written before its start, at bytes -%zu to -%zu: %s", bytes,
+              at(start).c_str(), start - before->first, start - before->last, kByWhom);
 }
 
 void HeapGuard::freed(char* start) noexcept {
@@ -82,15 +82,17 @@ std::string HeapGuard::explain(std::uintptr_t address, std::size_t bytes) const 
   const std::shared_lock guard(mutex_);
   const auto block = before(address);
   if (block != live_.end() && address - block->first < block->second)
-    return strf("%zu bytes from %#zx run %zu bytes past the end of the block of %zu bytes at %#zx", bytes, address,
-                address + bytes - block->first - block->second, block->second, block->first);
+    return strf("%zu bytes from %s run %zu bytes past the end of the block of %zu bytes at %s", bytes,
+                at(address).c_str(), address + bytes - block->first - block->second, block->second,
+                at(block->first).c_str());
   for (auto old = freed_.rbegin(); old != freed_.rend(); ++old)
     if (address - old->start < old->bytes)
-      return strf("%#zx is in the block of %zu bytes at %#zx, which has been freed", address, old->bytes, old->start);
+      return strf("%s is in the block of %zu bytes at %s, which has been freed", at(address).c_str(), old->bytes,
+                  at(old->start).c_str());
   if (block != live_.end())
-    return strf("%#zx is in no allocated block: the one before it, of %zu bytes at %#zx, ends %zu bytes earlier",
-                address, block->second, block->first, address - block->first - block->second);
-  return strf("%#zx is in no allocated block", address);
+    return strf("%s is in no allocated block: the one before it, of %zu bytes at %s, ends %zu bytes earlier",
+                at(address).c_str(), block->second, at(block->first).c_str(), address - block->first - block->second);
+  return at(address) + " is in no allocated block";
 }
 
 std::optional<std::string> HeapGuard::damage(bool all) const {

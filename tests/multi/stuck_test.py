@@ -25,15 +25,15 @@ CASES = {
     "absent": (3, [r"PE 0: in shmem_barrier_all\(PE 0 of a team of 3 PEs, meeting 1\) for", r"PE 2: computing",
                    r"PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is computing, in no call of the library"]),
     "returned": (3, [r"PE 1 never entered the shmem_barrier_all that PEs 0 and 2 wait in: it has left by exit or a return from main"]),
-    "holder": (3, [r"PE 2: in shmem_set_lock\(lock 0x[0-9a-f]+, behind PE 0 in its queue\)",
+    "holder": (3, [r"PE 2: in shmem_set_lock\(lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\), behind PE 0 in its queue\)",
                    r"PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is in shmem_set_lock, held by PE 0",
                    r"PEs 0 and 2 wait for each other: PE 0 is in shmem_barrier_all.* and waits for PE 2; PE 2 is in shmem_set_lock.* waits for PE 0"]),
-    "lock_cycle": (2, [r"the lock 0x[0-9a-f]+ that PE 0 waits for is held by PE 1, which is in shmem_set_lock, held by PE 0",
+    "lock_cycle": (2, [r"the lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\) that PE 0 waits for is held by PE 1, which is in shmem_set_lock, held by PE 0",
                        r"PEs 0 and 1 wait for each other: PE 0 is in shmem_set_lock.* waits for PE 1; PE 1 is in shmem_set_lock.* waits for PE 0"]),
-    "kept": (3, [r"the lock 0x[0-9a-f]+ that PE [12] waits for is held by PE 0, which can no longer clear it: it is in shmem_finalize\("]),
-    "kept_at_exit": (2, [r"the lock 0x[0-9a-f]+ that PE 1 waits for is held by PE 0, which can no longer clear it: it has left by exit"]),
-    "value": (2, [r"PE 0: in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7 for \d",
-                  r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7"]),
+    "kept": (3, [r"the lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\) that PE [12] waits for is held by PE 0, which can no longer clear it: it is in shmem_finalize\("]),
+    "kept_at_exit": (2, [r"the lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\) that PE 1 waits for is held by PE 0, which can no longer clear it: it has left by exit"]),
+    "value": (2, [r"PE 0: in shmem_long_wait_until\(static data \+ 0x[0-9a-f]+ \(word\), == 5\), now 7 for \d",
+                  r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(static data \+ 0x[0-9a-f]+ \(word\), == 5\), now 7"]),
     "collectives": (3, [r"different collectives meet: PE 0 is in shmem_barrier_all; PE 1 is in shmem_long_sum_reduce",
                         r"PE 2 never entered .* it is computing"]),
     "teams": (3, [r"PE 1: in shmem_team_sync\(PE 1 of a team of 2 PEs, meeting 1\)",
@@ -85,9 +85,9 @@ class Stuck(unittest.TestCase):
                               ("thread_exit", r"PE 1 can no longer enter the shmem_barrier_all that PE 0 waits in: it has left by exit"),
                               ("pair", r"PE 1 can no longer enter the shmemx_sync_pe that PE 0 waits in"),
                               ("lock_cycle", r"PEs 0 and 1 wait for each other"),
-                              ("kept", r"the lock 0x[0-9a-f]+ that PE [12] waits for is held by PE 0, which can no longer clear it: it is in shmem_finalize"),
+                              ("kept", r"the lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\) that PE [12] waits for is held by PE 0, which can no longer clear it: it is in shmem_finalize"),
                               ("kept_at_exit", r"is held by PE 0, which can no longer clear it: it has left by exit"),
-                              ("value", r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7")):
+                              ("value", r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(static data \+ 0x[0-9a-f]+ \(word\), == 5\), now 7")):
             processes.append((case, pattern, self.start(case, 2 if case in ("lock_cycle", "value", "pair", "kept_at_exit") else 3)))
         for case, pattern, process in processes:
             with self.subTest(case):
@@ -157,7 +157,7 @@ class Stuck(unittest.TestCase):
         found = self.look(process.pid, lambda job: any("wait for each other" in verdict for verdict in job["verdicts"]))
         self.assertEqual([pe["phase"] for pe in found["pes"]], ["waiting"] * 3)
         self.assertEqual(found["pes"][2]["call"], "shmem_set_lock")
-        self.assertRegex(found["pes"][2]["arguments"], r"^lock 0x[0-9a-f]+, behind PE 0")
+        self.assertRegex(found["pes"][2]["arguments"], r"^lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\), behind PE 0")
         self.assertGreater(found["pes"][0]["seconds"], 0)
         self.assertGreater(found["pes"][0]["waited_seconds"], 0)
         self.assertEqual((found["pes"][0]["heap_bytes"], found["pes"][0]["heap_used"]), (1 << 30, 0))

@@ -51,7 +51,7 @@ MUTABLE_GLOBALS = {
     r"::(mine_?|began|depth|here)$": "a thread's own counts and calls, while somebody watches",
     r"::Turn::here_$": "whether a thread is in init or finalize, for what interrupts it",
     r"shoal::SegmentTable::unique\(\)::last$": "numbers that no two heaps share",
-    r"::(OwnCode::instance\(\)::known|ns_per_tick\(\)::first)$": "constants of the process, found out once",
+    r"::(OwnCode::instance\(\)::known|variable_at.*::known|ns_per_tick\(\)::first)$": "constants of the process, found out once",
     r"shoal::load_ucp\(\)::functions$": "where a library that stays has its functions: found out once",
     r"shoal::open_pmix\(\)::pmix$": "the launcher's library, which a process cannot leave and enter again",
     r"shoal::fence_word$": "what fences are made of under ThreadSanitizer",
