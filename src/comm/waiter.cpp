@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/ticks.hpp"
 #include "base/tuning.hpp"
 
 namespace shoal {
@@ -104,6 +105,14 @@ void Waiter::show_progress(const Wait& wait) noexcept {
 
 void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*),
                          void* argument) noexcept {
+  if (observer_ == nullptr) return wait_long(doorbell, bell, site, done, argument);
+  const std::uint64_t began = ticks();
+  wait_long(doorbell, bell, site, done, argument);
+  observer_->waited(began);
+}
+
+void Waiter::wait_long(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*),
+                       void* argument) noexcept {
   if (transport_ != nullptr)
     for (int i = 0; i < far_spins_ / kFarPolls; ++i) {
       if (transport_->progress()) i = 0;  // while something goes on it is worth staying awake

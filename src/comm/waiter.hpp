@@ -120,7 +120,9 @@ class Waiter final {
   void unpublish(Published& published) noexcept;
   /// Shows that this PE looks, and what the word that is waited for holds now.
   void show_progress(const Wait& wait) noexcept;
+  /// After the polls: tells the observer how long it took.
   void wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*), void* argument) noexcept;
+  void wait_long(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*), void* argument) noexcept;
   /// @return whether `done` was true at the last look, before sleeping
   bool sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*),
              void* argument) noexcept;
