@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int me, npes;
 static long word, source[64], dest[64], lock;
@@ -335,6 +337,25 @@ static void lock_of_other(void) {
   if (me == 1) shmem_clear_lock(&lock); // wrong
   shmem_barrier_all();
 }
+static void crash(void) {
+  static long *volatile nowhere;
+  if (me == 1) *nowhere = 1; // wrong
+  shmem_barrier_all();
+}
+static void crash_in_put(void) {
+  if (me == 1) shmem_long_put(heap, (long *)sysconf(_SC_PAGESIZE) - 1, 1, 0); // wrong
+  shmem_barrier_all();
+}
+static void crash_by_kill(void) {
+  if (me == 1) kill(getpid(), SIGSEGV); // wrong
+  shmem_barrier_all();
+}
+static void hear_crash(int number) { _exit(number); }
+static void crash_heard(void) {
+  signal(SIGSEGV, hear_crash);
+  crash();
+}
+
 static void lock_twice(void) {
   if (me == 1) shmem_set_lock(&lock);
   if (me == 1) shmem_set_lock(&lock); // wrong
@@ -454,7 +475,7 @@ static const struct {
     CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(underrun), CASE(freed_fetch), CASE(overlap_broadcast), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
     CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_unset), CASE(thread), CASE(thread_create), CASE(thread_team_create), CASE(thread_session),
     CASE(lock_of_other), CASE(lock_twice), CASE(team_destroyed), CASE(ctx_destroyed), CASE(free_twice), CASE(free_inside), CASE(free_private),
-    CASE(pe_out_of_range),
+    CASE(pe_out_of_range), CASE(crash), CASE(crash_in_put), CASE(crash_by_kill), CASE(crash_heard),
     {"serialized", serialized, SHMEM_THREAD_SERIALIZED}, CASE(right)};
 
 int main(int argc, char **argv) {
