@@ -494,6 +494,31 @@ class Signals(LauncherTest):
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(process).status, 130)
 
+    def test_usr1_before_there_is_a_job_ends_nothing(self):
+        reader, writer = os.pipe()  # full, so that the launcher stays where it prints
+        os.set_blocking(writer, False)
+        filled = 0
+        try:
+            while True:
+                filled += os.write(writer, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        process = subprocess.Popen([SHOALRUN, "--help"], stdout=writer, stderr=subprocess.PIPE)
+        os.close(writer)
+
+        def holds_usr1():
+            with open(f"/proc/{process.pid}/status", encoding="ascii", errors="replace") as file:
+                blocked = re.search(r"SigBlk:\s*(\w+)", file.read())
+            return blocked is not None and int(blocked[1], 16) >> (signal.SIGUSR1 - 1) & 1
+
+        held = eventually(holds_usr1)
+        process.send_signal(signal.SIGUSR1)
+        with open(reader, "rb") as file:
+            said = file.read()[filled:]
+        self.assertEqual((held, process.wait(), process.stderr.read()), (True, 0, b""))
+        process.stderr.close()
+        self.assertIn(b"USR1", said)
+
     def test_a_stop_from_the_terminal_reaches_the_pes_and_is_undone(self):
         def state(pid):
             with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:

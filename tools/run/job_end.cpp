@@ -307,7 +307,8 @@ void Job::tell_standstill(const std::vector<PeState>& all) {
     text += (text.empty() ? "" : ". ") + verdict;
   if (text.empty() || text == standstill_told_) return;
   standstill_told_ = text;
-  tell("the job cannot go on, it seems: " + text + " (shoalrun --timeout ends such jobs, SIGUSR1 shows all PEs)");
+  tell("the job cannot go on, it seems: " + text +
+       " (shoalrun --timeout ends such jobs, SIGUSR1 to shoalrun shows all PEs)");
 }
 
 /// All PEs have ended: what scripts left in the background may finish, but not stay. PEs that an interrupt has ended in
