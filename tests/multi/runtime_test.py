@@ -70,7 +70,7 @@ class Table(unittest.TestCase):
     def table(self, mode):
         status, _, err = run("-n", "2", "--timeout", "1", PE, mode)
         self.assertEqual(status, 3, err)
-        return {int(pe): text for pe, text in re.findall(r"PE (\d+): (.*)", err)}
+        return {int(pe): text for pe, text in re.findall(r"PE (\d+) \(pid \d+\): (.*)", err)}
 
     def test_says_who_waits_in_finalize(self):
         table = self.table("forgotten")

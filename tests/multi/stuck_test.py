@@ -46,6 +46,11 @@ CASES = {
 }
 
 
+def lines_of(case, where=""):
+    """The patterns, with where each PE of the table is."""
+    return [re.sub(r"^PE (\d):", lambda pe: rf"PE {pe[1]} \(pid \d+{where}\):", pattern) for pattern in CASES[case][1]]
+
+
 def environment():
     return {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
 
@@ -58,11 +63,11 @@ class Stuck(unittest.TestCase):
 
         with concurrent.futures.ThreadPoolExecutor(4) as pool:  # they mostly wait
             runs = dict(zip(CASES, pool.map(table, CASES)))
-        for case, (_, patterns) in CASES.items():
+        for case in CASES:
             with self.subTest(case):
                 run = runs[case]
                 self.assertEqual(run.returncode, 3, run.stderr)
-                for pattern in patterns:
+                for pattern in lines_of(case):
                     self.assertRegex(run.stderr, rf"(?m)^shoalrun: {pattern}")
 
     def line_of(self, process, pattern):
@@ -125,8 +130,8 @@ class Stuck(unittest.TestCase):
         os.kill(found["pes"][2]["pid"], signal.SIGUSR1)  # PE 2 goes on, and finalizes
         self.look(process.pid, lambda job: job["pes"][1]["phase"] == job["pes"][2]["phase"] == "closing" and job["verdicts"] == [stopped])
         os.kill(process.pid, signal.SIGUSR1)
-        self.line_of(process, r"^shoalrun: PE 0: in shmem_finalize\(.*\(stopped by signal 19")
-        self.line_of(process, r"^shoalrun: PE 1: in shmem_finalize, which all PEs have called, for ")
+        self.line_of(process, r"^shoalrun: PE 0 \(pid \d+\): in shmem_finalize\(.*\(stopped by signal 19")
+        self.line_of(process, r"^shoalrun: PE 1 \(pid \d+\): in shmem_finalize, which all PEs have called, for ")
         self.line_of(process, r"^shoalrun: PE 0 is stopped by signal 19 \(Stopped \(signal\)\): what waits for it goes on once process \d+ is continued$")
         os.kill(found["pes"][0]["pid"], signal.SIGCONT)
         self.assertEqual(process.wait(DEADLINE), 98)
@@ -164,7 +169,7 @@ class Stuck(unittest.TestCase):
         for pid in (process.pid, found["pes"][1]["pid"]):
             run = self.top("--once", pid)
             self.assertEqual(run.returncode, 0, run.stderr)
-            self.assertRegex(run.stdout, r"(?m)^PE 2: in shmem_set_lock\(.*\) for \d+\.\d s$")
+            self.assertRegex(run.stdout, r"(?m)^PE 2 \(pid \d+\): in shmem_set_lock\(.*\) for \d+\.\d s$")
             self.assertRegex(run.stdout, r"(?m)^PE 2 never entered the shmem_barrier_all")
 
     def test_top_sees_a_job_without_a_launcher_through_any_pe(self):
@@ -205,7 +210,7 @@ class Stuck(unittest.TestCase):
                 first, second = self.start_on_two(case, CASES[case][0], "--timeout", "1.5")
                 said = first.stderr.read().decode()
                 self.assertEqual((first.wait(DEADLINE), second.wait(DEADLINE)), (3, 3), said)
-                for pattern in CASES[case][1]:
+                for pattern in lines_of(case, r" on \S+"):
                     self.assertRegex(said, rf"(?m)^shoalrun: {pattern}")
 
     def test_the_launcher_of_node_0_says_by_itself_that_nothing_goes_on_anywhere(self):

@@ -453,7 +453,8 @@ std::string Job::table(const std::vector<PeState>& all) const {
     if (!state.known) continue;
     std::string text = state.ended.empty() ? describe(state.status, now) : state.ended;
     if (!state.stopped.empty()) text += " (" + state.stopped + ")";
-    lines += strf("PE %d: %s\n", pe, text.c_str());
+    const std::string host = others_ != nullptr ? " on " + others_->meeting().of(pe).host : "";
+    lines += strf("PE %d (pid %d%s): %s\n", pe, state.status.pid, host.c_str(), text.c_str());
   }
   for (const std::string& verdict : explain(all, now)) lines += verdict + "\n";
   return lines;

@@ -23,6 +23,9 @@ std::string doing(const PeView& pe, std::uint64_t now) {
   return pe.state.ended.empty() || pe.state.status.phase == Phase::left ? text : pe.state.ended;
 }
 
+/// " (pid 4711)", of a PE of this machine.
+std::string pid_text(const PeView& pe) { return pe.state.known ? strf(" (pid %d)", pe.state.status.pid) : ""; }
+
 /// 1234567 as "1.2M".
 std::string short_number(double number) {
   static constexpr const char* kUnits[] = {"", "k", "M", "G", "T"};
@@ -51,7 +54,7 @@ const char* phase_name(Phase phase) {
 std::string as_table(const Look& look) {
   std::string text;
   for (std::size_t pe = 0; pe < look.pes.size(); ++pe)
-    text += strf("PE %zu: %s\n", pe, doing(look.pes[pe], look.at_ns).c_str());
+    text += strf("PE %zu%s: %s\n", pe, pid_text(look.pes[pe]).c_str(), doing(look.pes[pe], look.at_ns).c_str());
   for (const std::string& verdict : verdicts_of(look)) text += verdict + "\n";
   return text;
 }
