@@ -5,14 +5,17 @@
 Needs SHOALRUN, SHOAL_TOP and STUCK_PROGRAMS in the environment.
 """
 import concurrent.futures
+import fcntl
 import json
 import os
 import random
 import re
 import select
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -225,11 +228,14 @@ class Stuck(unittest.TestCase):
         self.look(process.pid, lambda job: job["pes"][0]["phase"] == "waiting")
         import pty
         controller, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         view = subprocess.Popen([TOP, "--delay", "0.1", str(process.pid)], stdin=terminal, stdout=terminal, env=environment())
         os.close(terminal)
-        text = ""
-        while not re.search(r"PE 2 never entered[^\n]*\n.*PE 2 never entered", text, re.S):  # two pictures
-            text += os.read(controller, 65536).decode(errors="replace")
+        drawn, deadline = b"", time.monotonic() + DEADLINE
+        while not re.search(rb"PE 2 never entered.*in no call of.*PE 2 never entered", drawn, re.S):  # two pictures
+            self.assertLess(time.monotonic(), deadline, drawn[-2000:])
+            drawn += os.read(controller, 65536)
+        text = drawn.decode(errors="replace")
         os.write(controller, b"q")
         while True:
             try:
@@ -240,7 +246,19 @@ class Stuck(unittest.TestCase):
         self.assertEqual(view.wait(DEADLINE), 0)
         os.close(controller)
         self.assertRegex(text, r"PE +pid +ops/s +bytes/s +waiting")
-        self.assertRegex(text, r"0 +\d+ +- +- +\d+% +\d+ +0  in shmem_barrier_all")
+        self.assertRegex(text, r"0 +\d+ +- +- +\d+% +\d+ +0  in shmem_barr[^\r\n]*\u2026\r\n")  # cut, and says so
+        lines = [re.sub(r"\033\[[?0-9]*[A-Za-z]", "", line) for line in text.split("\r\n")]
+        self.assertLessEqual(max(map(len, lines)), 80)
+        verdict = next(i for i, line in enumerate(lines) if line.startswith("PE 2 never entered"))
+        self.assertEqual(lines[verdict : verdict + 2], ["PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is",
+                                                        "  computing, in no call of the library"])
+
+    def test_top_s_help_names_what_json_has(self):
+        process = self.start("absent", 3)
+        found = self.look(process.pid, lambda job: job["pes"][0]["phase"] == "waiting")
+        words = set(re.findall(r"\w+", self.top("--help").stdout))
+        self.assertEqual((set(found) | set(found["pes"][0])) - words, set())
+        self.assertIn("status", words)
 
     def test_top_says_what_is_wrong(self):
         for arguments, pattern in ((["--once", "999999999"], "no process 999999999"), (["--once", str(os.getpid())], "belongs to no job"),
