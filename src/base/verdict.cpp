@@ -11,6 +11,8 @@
 namespace shoal {
 namespace {
 
+constexpr std::uint64_t kValueAgeNs = 1'000'000'000;  // what is under way between two machines, or in chaos, arrives
+
 bool in_finalize(const Status& status) {
   return status.phase == Phase::leaving || status.phase == Phase::closing || status.phase == Phase::left ||
          (status.phase == Phase::waiting && status.call.starts_with("shmem_finalize"));
@@ -18,11 +20,14 @@ bool in_finalize(const Status& status) {
 /// Calls nothing any more, but for what ends the job.
 bool has_left(const PeState& pe) { return !pe.ended.empty() || in_finalize(pe.status); }
 
+/// "lock heap + 0x40", of a PE that waits for one.
+std::string lock_name(const Status& status) { return status.detail.substr(0, status.detail.rfind(", behind PE ")); }
+
 /// What is known of the whole job at one moment, and what follows from it.
 class Inquiry final {
  public:
   Inquiry(const std::vector<PeState>& pes, std::uint64_t now, std::uint64_t least_age_ns)
-      : pes_(pes), now_(now), least_age_(least_age_ns) {
+      : pes_(pes), now_(now), least_age_(least_age_ns), value_age_(least_age_ns) {
     for (int pe = 0; pe < count(); ++pe) find_blockers(pe, blockers_.emplace_back());
   }
 
@@ -31,7 +36,7 @@ class Inquiry final {
     missing_in_init();
     different_collectives();
     missing_members(false);
-    locks();
+    locks(false);
     circles();
     dead_values();
     if (verdicts_.size() > kMostVerdicts) verdicts_.resize(kMostVerdicts);
@@ -46,10 +51,12 @@ class Inquiry final {
     for (int pe = 0; pe < count(); ++pe)
       if (at(pe).status.threaded) find_blockers(pe, blockers_[static_cast<std::size_t>(pe)]);
     missing_members(true);
+    locks(true);
     return verdicts_;
   }
   std::vector<std::string> standstill() {
     tells_age_ = false;  // else the same would be another text each time
+    value_age_ = std::max(value_age_, kValueAgeNs);
     deadlock();
     if (verdicts_.empty()) dead_values();
     if (verdicts_.size() > kMostVerdicts) verdicts_.resize(kMostVerdicts);
@@ -61,7 +68,8 @@ class Inquiry final {
   const PeState& at(int pe) const { return pes_[static_cast<std::size_t>(pe)]; }
   const Wait& wait(int pe) const { return at(pe).status.wait; }
   bool exists(int pe) const { return pe >= 0 && pe < count(); }  // a record may hold anything
-  bool lasts(int pe) const { return now_ - std::min(now_, at(pe).status.since_ns) >= least_age_; }
+  bool lasts(int pe) const { return lasts(pe, least_age_); }
+  bool lasts(int pe, std::uint64_t age) const { return now_ - std::min(now_, at(pe).status.since_ns) >= age; }
   bool in_call(int pe) const {
     const Status& status = at(pe).status;
     return at(pe).known && at(pe).ended.empty() && status.phase == Phase::waiting && status.wait.kind != WaitKind::none;
@@ -214,13 +222,21 @@ class Inquiry final {
                        [&](int other) { return std::find(blockers.begin(), blockers.end(), other) != blockers.end(); });
   }
 
-  void locks() {
+  /// Whether it has called finalize, or ended, and what it sent before has arrived: that it has cleared a lock, too.
+  bool calls_no_more(int pe) const {
+    return !at(pe).status.threaded && gone(pe) && (!at(pe).ended.empty() || waits_as(pe, WaitKind::meeting));
+  }
+  /// Who holds what others wait for. @param only_gone  only those that never can clear it any more
+  void locks(bool only_gone) {
     for (int pe = 0; pe < count(); ++pe) {
       if (!waits_as(pe, WaitKind::lock)) continue;
       const int by = holder(pe);
-      if (by == wait(pe).peer && by >= 0 && by < count())  // once a lock: for the first in its queue
-        verdicts_.push_back(strf("the lock %#llx that PE %d waits for is held by PE %d, which %s",
-                                 static_cast<unsigned long long>(wait(pe).address), pe, by, doing(by).c_str()));
+      if (by != wait(pe).peer || !exists(by)) continue;  // once a lock: for the first in its queue
+      const bool never = calls_no_more(by);
+      if (never || !only_gone)
+        verdicts_.push_back(strf("the %s that PE %d waits for is held by PE %d, which %s%s",
+                                 lock_name(at(pe).status).c_str(), pe, by, never ? "can no longer clear it: it " : "",
+                                 doing(by).c_str()));
     }
   }
 
@@ -263,6 +279,8 @@ class Inquiry final {
     std::vector<int> waiting;
     for (int pe = 0; pe < count(); ++pe) {
       if (!at(pe).known || !at(pe).stopped.empty() || at(pe).status.threaded || (!waits(pe) && !gone(pe))) return;
+      // What it has sent before may still be under way.
+      if (at(pe).ended.empty() && (at(pe).status.phase == Phase::leaving || !lasts(pe, value_age_))) return;
       if (waits_as(pe, WaitKind::value) || waits_as(pe, WaitKind::semaphore)) waiting.push_back(pe);
     }
     for (const int pe : waiting)
@@ -273,6 +291,7 @@ class Inquiry final {
 
   const std::vector<PeState>& pes_;
   const std::uint64_t now_, least_age_;
+  std::uint64_t value_age_;  // of all waits, before a value counts as one that nobody writes
   bool tells_age_ = true;
   std::vector<std::vector<int>> blockers_;  // by PE
   std::vector<std::string> verdicts_;

@@ -62,19 +62,18 @@ class LockView final {
   }
   std::uint32_t* half(int which) const noexcept { return reinterpret_cast<std::uint32_t*>(lock_) + which; }
 
-  static void describe(const WaitSite& site, WaitText& text) noexcept {
+  static void describe(const WaitSite& site, const SegmentTable& segments, WaitText& text) noexcept {
     const LockView& view = *static_cast<const LockView*>(site.object);
     const int previous = static_cast<int>(site.a);
     text.wait.kind = previous < 0 ? WaitKind::successor : WaitKind::lock;
     text.wait.peer = previous;
     text.wait.address = reinterpret_cast<std::uintptr_t>(view.lock_);
     text.wait.offset = view.offset_;
+    const std::string place = segments.place(view.lock_);
     if (previous < 0)
-      std::snprintf(text.detail, sizeof text.detail, "lock %p, for the next PE in its queue",
-                    static_cast<void*>(view.lock_));
+      std::snprintf(text.detail, sizeof text.detail, "lock %s, for the next PE in its queue", place.c_str());
     else
-      std::snprintf(text.detail, sizeof text.detail, "lock %p, behind PE %d in its queue",
-                    static_cast<void*>(view.lock_), previous);
+      std::snprintf(text.detail, sizeof text.detail, "lock %s, behind PE %d in its queue", place.c_str(), previous);
   }
 
   const Context& world_;
@@ -85,6 +84,8 @@ class LockView final {
   std::uint32_t ticket_;
 };
 
+std::string place_of(const Context& world, const long* lock) { return world.domain().segments->place(lock); }
+
 }  // namespace
 
 void set_lock(const Context& world, long* lock, const char* call) noexcept {
@@ -92,7 +93,7 @@ void set_lock(const Context& world, long* lock, const char* call) noexcept {
   // A node of zero means: neither in the queue nor holding. The swap from zero also keeps two threads of this PE apart.
   std::uint32_t idle = 0;
   if (!view.own().compare_exchange_strong(idle, kWait, std::memory_order_acq_rel))
-    world.fatal(call, strf("this PE holds or waits for the lock at %p already", static_cast<void*>(lock)));
+    world.fatal(call, strf("this PE holds or waits for the lock at %s already", place_of(world, lock).c_str()));
   const std::uint32_t before = view.swap_tail(view.ticket());
   if (before == 0) {
     view.own().fetch_xor(kWait | kHeld, std::memory_order_acq_rel);
@@ -120,7 +121,7 @@ void clear_lock(const Context& world, long* lock, const char* call) noexcept {
   const std::uint32_t node = view.own().load(std::memory_order_acquire);
   if ((node & kHeld) == 0) {
     const std::uint32_t tail = view.tail();
-    world.fatal(call, strf("this PE does not hold the lock at %p: %s", static_cast<void*>(lock),
+    world.fatal(call, strf("this PE does not hold the lock at %s: %s", place_of(world, lock).c_str(),
                            tail == 0 ? "nobody does" : strf("PE %u is the last in its queue", tail - 1).c_str()));
   }
   world.quiet();

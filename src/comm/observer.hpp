@@ -85,6 +85,8 @@ class Observer {
                           std::size_t /*alignment*/) noexcept {}
   /// Several times a second while `call` waits.
   virtual void waiting(const char* /*call*/) noexcept {}
+  /// This thread has waited longer than it polls without a pause, from `began` to now, in ticks.
+  virtual void waited(std::uint64_t /*began*/) noexcept {}
 };
 
 /// Tells an observer, if there is one, of a call for as long as this lives. Where there is none, the call is not even

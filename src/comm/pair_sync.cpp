@@ -9,17 +9,18 @@
 namespace shoal {
 namespace {
 
-void describe_pair(const WaitSite& site, WaitText& text) noexcept {
+void describe_pair(const WaitSite& site, const SegmentTable&, WaitText& text) noexcept {
   text.wait.kind = WaitKind::pair;
   text.wait.peer = static_cast<int>(site.a);
   std::snprintf(text.detail, sizeof text.detail, "PE %llu, meeting %llu", site.a, site.b);
 }
 
-void describe_semaphore(const WaitSite& site, WaitText& text) noexcept {
+void describe_semaphore(const WaitSite& site, const SegmentTable& segments, WaitText& text) noexcept {
   text.wait.kind = WaitKind::semaphore;
   text.wait.peer = static_cast<int>(site.a);
   text.wait.address = reinterpret_cast<std::uintptr_t>(site.object);
-  std::snprintf(text.detail, sizeof text.detail, "semaphore %p of PE %llu", const_cast<void*>(site.object), site.a);
+  std::snprintf(text.detail, sizeof text.detail, "semaphore %s of PE %llu", segments.place(site.object).c_str(),
+                site.a);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "memory/variable_name.hpp"
 
 namespace shoal {
 
@@ -113,6 +114,16 @@ std::optional<std::string> SegmentTable::damage(bool all) const {
     if (auto text = segment->blocks->damage(all)) return text;
   }
   return std::nullopt;
+}
+
+std::string SegmentTable::place(const void* address) const {
+  const auto where = reinterpret_cast<std::uintptr_t>(address);
+  const Segment* const segment = find(where, 1);
+  if (segment == nullptr) return strf("%p", address);
+  const bool is_static = segment->key >= kStaticKey && segment->key < kFirstFreeKey;
+  const std::string variable = is_static ? variable_at(where) : "";
+  return strf("%s + 0x%zx", segment->name.c_str(), where - segment->base) +
+         (variable.empty() ? "" : " (" + variable + ")");
 }
 
 std::string SegmentTable::describe() const {

@@ -87,6 +87,10 @@ class SegmentTable final {
     while (seen <= used && !generation_.compare_exchange_weak(seen, used + 1, std::memory_order_relaxed)) {
     }
   }
+  /// "heap + 0x440", "static data + 0x48 (counter)": the same on all PEs; of what is not symmetric the bare address.
+  /// Static data is counted from the first page that has any.
+  std::string place(const void* address) const;
+  std::string place(std::uintptr_t address) const { return place(reinterpret_cast<const void*>(address)); }
   /// "heap [0x..., 0x...), static data [0x..., 0x...)"
   std::string describe() const;
 

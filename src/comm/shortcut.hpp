@@ -34,6 +34,7 @@ struct CallCount {
   std::uint64_t bytes = 0;                   ///< of all calls
   std::uint64_t timed = 0, timed_ticks = 0;  ///< of the small ones
   std::uint64_t others = 0, others_ticks = 0;
+  std::uint64_t waiting_ticks = 0;  ///< of these: of a routine that does more than wait, and moves nothing by itself
   std::uint64_t shown_count = 0, shown_bytes = 0;  ///< of all, what shoal-top has been told
   bool moves = false, waits = false;
   bool signals = false;  ///< a put with signal: the signal is a part of it

@@ -19,7 +19,7 @@ const char* symbol_of(int cmp) noexcept {
 
 }  // namespace
 
-void describe_value_wait(const WaitSite& site, WaitText& text) noexcept {
+void describe_value_wait(const WaitSite& site, const SegmentTable& segments, WaitText& text) noexcept {
   using Set = WaitSet<int>;
   const auto how = static_cast<unsigned>(site.c);
   const bool one = site.a == 1 && (how & Set::kVector) == 0;
@@ -35,8 +35,8 @@ void describe_value_wait(const WaitSite& site, WaitText& text) noexcept {
     std::snprintf(value, sizeof value, "%lld", static_cast<long long>(site.b));
   else
     std::snprintf(value, sizeof value, "%llu", site.b);
-  std::snprintf(text.detail, sizeof text.detail, "%s0x%llx, %s %s", words,
-                static_cast<unsigned long long>(text.wait.address), symbol_of(static_cast<int>(how & 0xff)), value);
+  std::snprintf(text.detail, sizeof text.detail, "%s%s, %s %s", words, segments.place(site.object).c_str(),
+                symbol_of(static_cast<int>(how & 0xff)), value);
 }
 
 }  // namespace shoal

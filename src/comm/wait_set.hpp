@@ -43,7 +43,7 @@ inline void check_comparison(const Context& context, int cmp, const char* call) 
 }
 
 /// How a wait for values is shown; `site` is what WaitSet::site makes.
-void describe_value_wait(const WaitSite& site, WaitText& text) noexcept;
+void describe_value_wait(const WaitSite& site, const SegmentTable& segments, WaitText& text) noexcept;
 
 /// A set of words with the values that they are compared to.
 template <class T>

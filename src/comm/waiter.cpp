@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/ticks.hpp"
 #include "base/tuning.hpp"
 
 namespace shoal {
@@ -48,7 +49,7 @@ bool Waiter::sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t b
   return satisfied;
 }
 
-void WaitSite::describe_by_format(const WaitSite& site, WaitText& text) noexcept {
+void WaitSite::describe_by_format(const WaitSite& site, const SegmentTable&, WaitText& text) noexcept {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   std::snprintf(text.detail, sizeof text.detail, static_cast<const char*>(site.object), site.a, site.b, site.c);
@@ -58,7 +59,7 @@ void WaitSite::describe_by_format(const WaitSite& site, WaitText& text) noexcept
 bool Waiter::publish(const WaitSite& site, Published& published) noexcept {
   if (status_ == nullptr || publishing_.test_and_set(std::memory_order_acquire)) return false;
   WaitText text;
-  site.describe(site, text);
+  site.describe(site, segments_, text);
   published.wait = status_fields(Phase::waiting, site.call, text);
   // A thread that ends the program is the news, not what another one waits for.
   const bool finalizes = std::strncmp(site.call, "shmem_finalize", 14) == 0;
@@ -104,6 +105,14 @@ void Waiter::show_progress(const Wait& wait) noexcept {
 
 void Waiter::wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*),
                          void* argument) noexcept {
+  if (observer_ == nullptr) return wait_long(doorbell, bell, site, done, argument);
+  const std::uint64_t began = ticks();
+  wait_long(doorbell, bell, site, done, argument);
+  observer_->waited(began);
+}
+
+void Waiter::wait_long(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*),
+                       void* argument) noexcept {
   if (transport_ != nullptr)
     for (int i = 0; i < far_spins_ / kFarPolls; ++i) {
       if (transport_->progress()) i = 0;  // while something goes on it is worth staying awake

@@ -10,6 +10,7 @@
 #include "base/status_page.hpp"
 #include "comm/control.hpp"
 #include "comm/observer.hpp"
+#include "comm/segment_table.hpp"
 #include "transport/transport.hpp"
 
 namespace shoal {
@@ -17,7 +18,7 @@ namespace shoal {
 /// Where a wait happens, for the status page: the call, and what puts the rest into words. That is only done when the
 /// wait leaves its spin phase.
 struct WaitSite {
-  using Describe = void (*)(const WaitSite& site, WaitText& text) noexcept;
+  using Describe = void (*)(const WaitSite& site, const SegmentTable& segments, WaitText& text) noexcept;
   /// `format`: a printf format for up to three unsigned long long arguments.
   constexpr explicit WaitSite(const char* call_name, const char* format = "", unsigned long long a_ = 0,
                               unsigned long long b_ = 0, unsigned long long c_ = 0)
@@ -30,7 +31,7 @@ struct WaitSite {
   const void* object;  ///< `describe` knows what it is
   unsigned long long a, b, c;
 
-  static void describe_by_format(const WaitSite& site, WaitText& text) noexcept;
+  static void describe_by_format(const WaitSite& site, const SegmentTable& segments, WaitText& text) noexcept;
 };
 
 /// Which bell a waiter listens to: Sync for words that only the library writes, User for words that the user's puts,
@@ -42,12 +43,15 @@ class Waiter final {
  public:
   /// @param own     this PE's doorbell
   /// @param node    the words all PEs of the node share
+  /// @param segments  names the places that are waited for; outlives this
   /// @param status  where this PE publishes what it waits for; may be null
   /// @param spins   polls before it yields
   /// @param transport  to be polled as well, and then out of line; null: all PEs are on this node
-  Waiter(Doorbell& own, NodeWords& node, StatusRecord* status, int spins, Transport* transport = nullptr)
+  Waiter(Doorbell& own, NodeWords& node, const SegmentTable& segments, StatusRecord* status, int spins,
+         Transport* transport = nullptr)
       : own_(own),
         node_(node),
+        segments_(segments),
         status_(status),
         spins_(transport == nullptr ? spins : 0),
         transport_(transport),
@@ -116,13 +120,16 @@ class Waiter final {
   void unpublish(Published& published) noexcept;
   /// Shows that this PE looks, and what the word that is waited for holds now.
   void show_progress(const Wait& wait) noexcept;
+  /// After the polls: tells the observer how long it took.
   void wait_slowly(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*), void* argument) noexcept;
+  void wait_long(Doorbell& doorbell, Bell bell, const WaitSite& site, bool (*done)(void*), void* argument) noexcept;
   /// @return whether `done` was true at the last look, before sleeping
   bool sleep(Doorbell& doorbell, Bell bell, bool announce, std::uint64_t bound_ns, bool (*done)(void*),
              void* argument) noexcept;
 
   Doorbell& own_;
   NodeWords& node_;
+  const SegmentTable& segments_;
   StatusRecord* status_;
   int spins_;
   Observer* observer_ = nullptr;

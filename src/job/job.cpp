@@ -235,11 +235,12 @@ void Job::build_communication(const Greetings& greetings) {
   static constexpr std::atomic<std::uint32_t> kAlways{1};
   domain_.attention = domain_.spans_nodes() ? &kAlways : &domain_.node->user_sleepers;
   waiter_ =
-      std::make_unique<Waiter>(own.doorbell(), *domain_.node,
+      std::make_unique<Waiter>(own.doorbell(), *domain_.node, segments_,
                                status_ == nullptr ? nullptr : status_->record(domain_.me), spins, transport_.get());
   domain_.waiter = waiter_.get();
   observers_ = std::make_unique<JobObservers>(options_, domain_, status_, thread_level_, greetings.session);
   domain_.observer = observers_->front();
+  if (options_.check) crash_line_.emplace(domain_.me);
   domain_.shortcuts = options_.chaos != 0 ? nullptr : observers_->shortcuts();
   waiter_->watch(domain_.observer);
   if (options_.chaos != 0) {
@@ -286,6 +287,7 @@ std::uintptr_t Job::create_heap(Team& team, std::size_t bytes, std::size_t align
 
 DeviceSpace& Job::device(const char* call) {
   std::call_once(device_made_, [&] {
+    crash_line_.reset();  // kernels are named by a handler of their own
     device_ = std::make_unique<DeviceSpace>(*this, processors_, call);
     if (status_ != nullptr) status_->record(me())->counters.threaded.store(1, std::memory_order_relaxed);
     device_number_.store(device_->number(), std::memory_order_release);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/handle_table.hpp"
@@ -22,6 +23,7 @@
 #include "job/heaps.hpp"
 #include "job/observers.hpp"
 #include "memory/memory_file.hpp"
+#include "observe/crash_line.hpp"
 #include "team/symmetric_heap.hpp"
 #include "team/team.hpp"
 
@@ -128,6 +130,7 @@ class Job final : public Fatal {
   const Segment* heap_segment_ = nullptr;
   Domain domain_;
   std::unique_ptr<JobObservers> observers_;
+  std::optional<CrashLine> crash_line_;
   Tally unwaited_;
   std::unique_ptr<MemoryTarget> target_;
   std::unique_ptr<Transport> transport_;  // to other nodes, if there are any

@@ -31,6 +31,9 @@ class ObserverChain final : public Observer {
   void waiting(const char* call) noexcept override {
     for (const auto& observer : observers_) observer->waiting(call);
   }
+  void waited(std::uint64_t began) noexcept override {
+    for (const auto& observer : observers_) observer->waited(began);
+  }
 
  private:
   std::vector<std::unique_ptr<Observer>> observers_;

@@ -156,8 +156,9 @@ void Checker::check_operands(const Call& call) const noexcept {
       call.remote == call.local)
     return;
   if (overlap(call.remote, call.bytes, call.local, call.bytes))
-    fatal(call.name, strf("dest and source overlap: %zu bytes at %p and at %p of this PE", call.bytes,
-                          put ? call.remote : call.local, put ? call.local : call.remote));
+    fatal(call.name,
+          strf("dest and source overlap: %zu bytes at %s and at %s of this PE", call.bytes,
+               place(put ? call.remote : call.local).c_str(), place(put ? call.local : call.remote).c_str()));
 }
 
 void Checker::check_collective(const Call& call) const noexcept {
@@ -167,9 +168,9 @@ void Checker::check_collective(const Call& call) const noexcept {
   if (what.gaps || !overlap(what.dest, what.dest_bytes, what.source, what.source_bytes) ||
       (what.dest == what.source && what.in_place))
     return;
-  fatal(call.name,
-        strf("dest and source overlap: %zu bytes at %p and %zu bytes at %p%s", what.dest_bytes, what.dest,
-             what.source_bytes, what.source, what.in_place ? "; they may be the same, but not overlap otherwise" : ""));
+  fatal(call.name, strf("dest and source overlap: %zu bytes at %s and %zu bytes at %s%s", what.dest_bytes,
+                        place(what.dest).c_str(), what.source_bytes, place(what.source).c_str(),
+                        what.in_place ? "; they may be the same, but not overlap otherwise" : ""));
 }
 
 void Checker::misaligned(const char* call, const char* what, const void* address, std::size_t alignment) noexcept {
@@ -183,17 +184,17 @@ void Checker::check_psync(const Call& call) noexcept {
   const auto* words = reinterpret_cast<const std::atomic<long>*>(psync);
   for (int i = 1; i < 3; ++i)  // the first may count arrivals already
     if (const long value = words[i].load(std::memory_order_relaxed); value != SHMEM_SYNC_VALUE)
-      fatal(call.name, strf("pSync[%d] at %p is %ld and not SHMEM_SYNC_VALUE on entry: fill the array on all PEs, and "
+      fatal(call.name, strf("pSync[%d] at %s is %ld and not SHMEM_SYNC_VALUE on entry: fill the array on all PEs, and "
                             "let them meet before its "
                             "first use; a call that uses it may also still be under way",
-                            i, static_cast<const void*>(psync), value));
+                            i, place(psync).c_str(), value));
   const std::lock_guard guard(psync_mutex_);
   if (call.kind != CallKind::meeting && psyncs_.contains(psync))
     fatal(call.name,
-          strf("the pSync array at %p is used again too early: other members may still be in the call that used it, "
+          strf("the pSync array at %s is used again too early: other members may still be in the call that used it, "
                "since they have "
                "not all met this PE since. Use another array, or call shmem_barrier_all or shmem_sync between",
-               static_cast<const void*>(psync)));
+               place(psync).c_str()));
 }
 
 Checker::Members Checker::members_of(const Group& group) {
@@ -225,11 +226,7 @@ void Checker::forget_psyncs() noexcept {
   psyncs_.clear();
 }
 
-std::string Checker::place(const void* address) const {
-  const auto where = reinterpret_cast<std::uintptr_t>(address);
-  const Segment* segment = domain_.segments->find(where, 1);
-  return segment == nullptr ? strf("%p", address) : strf("%s + %#zx", segment->name.c_str(), where - segment->base);
-}
+std::string Checker::place(const void* address) const { return domain_.segments->place(address); }
 
 std::string Checker::describe(const Call& call) const {
   const Collective& what = *call.collective;
@@ -296,7 +293,9 @@ void Checker::waiting(const char* call) noexcept {
   }
   std::string text;
   const std::lock_guard guard(stuck_mutex_);
-  for (const std::string& verdict : standstill_.look(std::move(states), now_ns(), kLeastAgeNs, false))
+  // A thread of the program's own might store the value that this one waits for.
+  const bool values = thread_level_ == SHMEM_THREAD_SINGLE;
+  for (const std::string& verdict : standstill_.look(std::move(states), now_ns(), kLeastAgeNs, values))
     text += (text.empty() ? "" : ". ") + verdict;
   if (!text.empty()) fatal(call, "the job can never go on: " + text);
 }

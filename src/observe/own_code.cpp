@@ -3,11 +3,8 @@
 
 #include <cxxabi.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <link.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,7 +12,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/unique_fd.hpp"
+#include "base/elf_symbols.hpp"
 
 namespace shoal {
 namespace {
@@ -44,35 +41,6 @@ CodeRange part_of(std::uintptr_t address) {
   return wanted.found;
 }
 
-/// A file's bytes, as far as they are there: whatever it says of itself is looked at first.
-class Image final {
- public:
-  explicit Image(const char* path) {
-    const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
-    struct stat s;
-    if (!fd || ::fstat(fd.get(), &s) != 0 || s.st_size <= 0) return;
-    void* at = ::mmap(nullptr, static_cast<std::size_t>(s.st_size), PROT_READ, MAP_PRIVATE, fd.get(), 0);
-    if (at == MAP_FAILED) return;
-    bytes_ = static_cast<const char*>(at);
-    size_ = static_cast<std::size_t>(s.st_size);
-  }
-  ~Image() {
-    if (bytes_ != nullptr) ::munmap(const_cast<char*>(bytes_), size_);
-  }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
-  /// `count` of them at `offset`, or null.
-  template <class T>
-  const T* at(std::size_t offset, std::size_t count) const noexcept {
-    if (offset > size_ || offset % alignof(T) != 0 || count > (size_ - offset) / sizeof(T)) return nullptr;
-    return reinterpret_cast<const T*>(bytes_ + offset);
-  }
-
- private:
-  const char* bytes_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 /// Of namespace shoal or std, a lambda in one of them, or of the overloads of shmem.h.
 bool is_header_name(std::string_view name) noexcept {
   if (name.substr(0, 2) != "_Z") return false;
@@ -82,36 +50,13 @@ bool is_header_name(std::string_view name) noexcept {
   return false;
 }
 
-/// Calls see(name, begin, end) of each function in a table of symbols; addresses are the file's own.
-template <class See>
-void each_function(const Image& image, const ElfW(Shdr) & table, const ElfW(Shdr) & names, See&& see) {
-  const std::size_t count = table.sh_size / sizeof(ElfW(Sym));
-  const auto* symbols = image.at<ElfW(Sym)>(table.sh_offset, count);
-  const char* texts = image.at<char>(names.sh_offset, names.sh_size);
-  if (symbols == nullptr || texts == nullptr) return;
-  for (std::size_t i = 0; i < count; ++i) {
-    const ElfW(Sym)& one = symbols[i];
-    if (ELF64_ST_TYPE(one.st_info) != STT_FUNC || one.st_size == 0 || one.st_name >= names.sh_size) continue;
-    const char* const name = texts + one.st_name;
-    see(std::string_view(name, ::strnlen(name, names.sh_size - one.st_name)), one.st_value, one.st_value + one.st_size);
-  }
-}
-
-/// The same of the file's own table, else of what it shows to others.
+/// Calls see(name, where) of each function of a file, by the file's own addresses.
 template <class See>
 void each_function(const char* path, See&& see) {
-  const Image image(path);
-  const auto* header = image.at<ElfW(Ehdr)>(0, 1);
-  if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-      header->e_shentsize != sizeof(ElfW(Shdr)))
-    return;
-  const auto* sections = image.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-  if (sections == nullptr) return;
-  static constexpr ElfW(Word) kTables[] = {SHT_SYMTAB, SHT_DYNSYM};
-  for (const ElfW(Word) kind : kTables)
-    for (std::size_t i = 0; i < header->e_shnum; ++i)
-      if (sections[i].sh_type == kind && sections[i].sh_link < header->e_shnum)
-        return each_function(image, sections[i], sections[sections[i].sh_link], see);
+  each_symbol(path, [&](const ElfW(Sym) & one, std::string_view name) {
+    if (ELF64_ST_TYPE(one.st_info) == STT_FUNC && one.st_size != 0)
+      see(name, CodeRange{one.st_value, one.st_value + one.st_size});
+  });
 }
 
 struct Found {
@@ -126,8 +71,8 @@ int add_module(dl_phdr_info* info, std::size_t, void* to) {
     if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == library.begin) return 0;
   const std::uintptr_t base = info->dlpi_addr;
   each_function(*info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name,
-                [&](std::string_view name, std::uintptr_t begin, std::uintptr_t end) {
-                  if (is_header_name(name)) headers.push_back({base + begin, base + end});
+                [&](std::string_view name, const CodeRange& where) {
+                  if (is_header_name(name)) headers.push_back({base + where.begin, base + where.end});
                 });
   return 0;
 }
@@ -155,8 +100,8 @@ bool OwnCode::in_header(std::uintptr_t address) const noexcept {
 
 std::string function_at(const char* path, std::uintptr_t offset) {
   std::string found;
-  each_function(path, [&](std::string_view name, std::uintptr_t begin, std::uintptr_t end) {
-    if (CodeRange{begin, end}.holds(offset)) found = name;
+  each_function(path, [&](std::string_view name, const CodeRange& where) {
+    if (where.holds(offset)) found = name;
   });
   int status = -1;
   const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(found.c_str(), nullptr, nullptr, &status),

@@ -140,6 +140,14 @@ void Recorder::end(const Call& call) noexcept {
   }
 }
 
+/// Of what waits only, all the time counts.
+void Recorder::waited(std::uint64_t began) noexcept {
+  if (mine.recorder != id_) return;
+  const Thread& thread = here();
+  if (thread.depth == 0 || thread.row == nullptr || thread.row->moves || thread.row->waits) return;
+  thread.row->waiting_ticks += ticks() - began;
+}
+
 void Recorder::show(CallCount& row) noexcept {
   if (counters_ == nullptr || row.count() == row.shown_count) return;
   counters_->operations.fetch_add(row.count() - row.shown_count, std::memory_order_relaxed);
@@ -160,7 +168,7 @@ Profile Recorder::profile() const {
       sum.count += row.count();
       sum.bytes += row.bytes;
       sum.ns += time;
-      if (row.waits) sum.waiting_ns += time;
+      sum.waiting_ns += row.waits ? time : static_cast<double>(row.waiting_ticks) * ns;
     }
     for (int pe = 0; pe < domain_.n_pes; ++pe) {
       profile.link(domain_.me, pe).count += thread->counts.link(pe).count;

@@ -32,6 +32,7 @@ class Recorder final : public Observer {
 
   void begin(const Call& call) noexcept override;
   void end(const Call& call) noexcept override;
+  void waited(std::uint64_t began) noexcept override;
   /// Of all threads until now; they are in no call.
   Profile profile() const;
   TraceWriter* trace() const noexcept { return trace_.get(); }

@@ -89,15 +89,15 @@ void ActiveSet::gather_leaders(const char* call, const Callback<int, int>& take)
   for (int k = 1; k < size_; ++k) take((rank_ + k) % size_, 1);
 }
 
-void ActiveSet::describe_meeting(const WaitSite& site, WaitText& text) noexcept {
+void ActiveSet::describe_meeting(const WaitSite& site, const SegmentTable& segments, WaitText& text) noexcept {
   const ActiveSet& set = *static_cast<const ActiveSet*>(site.object);
   text.wait.kind = WaitKind::meeting;
   text.wait.group = kTeamSlots;  // beyond every team's
   const auto where = reinterpret_cast<std::uintptr_t>(set.psync_);
-  if (const Segment* segment = set.world_.domain().segments->find(where, 1)) text.wait.offset = where - segment->base;
+  if (const Segment* segment = segments.find(where, 1)) text.wait.offset = where - segment->base;
   for (int member = 0; member < set.size_; ++member) text.members.add(set.world_pe(member));
-  std::snprintf(text.detail, sizeof text.detail, "PE %d of an active set of %d, pSync %p", set.rank_, set.size_,
-                static_cast<void*>(set.psync_));
+  std::snprintf(text.detail, sizeof text.detail, "PE %d of an active set of %d, pSync %s", set.rank_, set.size_,
+                segments.place(set.psync_).c_str());
 }
 
 }  // namespace shoal

@@ -36,7 +36,7 @@ class ActiveSet final : public Group {
   const char* kind() const noexcept override { return "active set"; }
 
  private:
-  static void describe_meeting(const WaitSite& site, WaitText& text) noexcept;
+  static void describe_meeting(const WaitSite& site, const SegmentTable& segments, WaitText& text) noexcept;
   bool spans_nodes() const noexcept;
   std::atomic_ref<long> own(int index) const noexcept { return std::atomic_ref<long>(psync_[index]); }
   const Context& world_;

@@ -49,14 +49,14 @@ std::optional<std::string> HeapGuard::damage_of(Live::const_iterator block) cons
   const auto& [start, bytes] = *block;
   const std::uintptr_t end = start + bytes;
   if (const auto behind = damage_in(end, end + kBytes))
-    return strf("the block of %zu bytes at %#zx was written past its end, %s: %s", bytes, start,
+    return strf("the block of %zu bytes at %s was written past its end, %s: %s", bytes, at(start).c_str(),
                 at_bytes("", behind->first - start, behind->last - start).c_str(), kByWhom);
   // What follows the block before this one is said of that one.
   std::uintptr_t front = start == base_ ? start : start - kBytes;
   if (block != live_.begin()) front = std::max(front, std::prev(block)->first + std::prev(block)->second + kBytes);
   const auto before = front < start ? damage_in(front, start) : std::nullopt;
   if (!before) return std::nullopt;
-  return strf("the block of %zu bytes at %#zx was written before its start, %s: %s", bytes, start,
+  return strf("the block of %zu bytes at %s was written before its start, %s: %s", bytes, at(start).c_str(),
               at_bytes("-", start - before->first, start - before->last).c_str(), kByWhom);
 }
 
@@ -87,21 +87,21 @@ std::string HeapGuard::explain(std::uintptr_t address, std::size_t bytes) const 
   const auto block = before(address);
   if (block != live_.end() && address - block->first < block->second)
     return strf(
-        "%zu bytes from %#zx run %zu bytes past the end of the block of %zu bytes at %#zx; check the count, or "
+        "%zu bytes from %s run %zu bytes past the end of the block of %zu bytes at %s; check the count, or "
         "allocate more",
-        bytes, address, address + bytes - block->first - block->second, block->second, block->first);
+        bytes, at(address).c_str(), address + bytes - block->first - block->second, block->second,
+        at(block->first).c_str());
   for (auto old = freed_.rbegin(); old != freed_.rend(); ++old)
     if (address - old->start < old->bytes)
       return strf(
-          "%#zx is in the block of %zu bytes at %#zx, which has been freed; free it once, after its last use by any "
-          "PE",
-          address, old->bytes, old->start);
+          "%s is in the block of %zu bytes at %s, which has been freed; free it once, after its last use by any PE",
+          at(address).c_str(), old->bytes, at(old->start).c_str());
   if (block != live_.end())
     return strf(
-        "%#zx is in no allocated block: the one before it, of %zu bytes at %#zx, ends %zu bytes earlier; "
+        "%s is in no allocated block: the one before it, of %zu bytes at %s, ends %zu bytes earlier; "
         "check the index, or allocate it",
-        address, block->second, block->first, address - block->first - block->second);
-  return strf("%#zx is in no allocated block; allocate it, and use it until it is freed", address);
+        at(address).c_str(), block->second, at(block->first).c_str(), address - block->first - block->second);
+  return at(address) + " is in no allocated block; allocate it, and use it until it is freed";
 }
 
 std::optional<std::string> HeapGuard::damage(bool all) const {

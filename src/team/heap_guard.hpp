@@ -43,6 +43,7 @@ class HeapGuard final : public Blocks {
     std::size_t bytes;
   };
   std::optional<std::string> damage_of(Live::const_iterator block) const;
+  std::string at(std::uintptr_t address) const { return segments_.place(address); }
   /// The block that starts at or before `address`, or end().
   Live::const_iterator before(std::uintptr_t address) const noexcept;
 

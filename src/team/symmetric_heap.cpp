@@ -69,13 +69,14 @@ std::size_t SymmetricHeap::block_offset(Group& group, void* block, const char* c
   if (!holds(block))
     group.world().fatal(
         call, strf("%p is not in this symmetric heap (%p, %zu bytes)", block, static_cast<void*>(base_), size()));
-  if (at(offset) != block || !allocator_.size_of(offset)) group.world().fatal(call, why_no_block(block));
+  if (at(offset) != block || !allocator_.size_of(offset))
+    group.world().fatal(call, why_no_block(block, group.world().domain().segments->place(block)));
   return offset;
 }
 
-std::string SymmetricHeap::why_no_block(const void* address) const {
+std::string SymmetricHeap::why_no_block(const void* address, const std::string& place) const {
   const auto inside = [&](std::size_t before, std::size_t bytes) {
-    return strf("%p is %zu bytes inside a block of %zu bytes, not its start", address, before, bytes);
+    return strf("%s is %zu bytes inside a block of %zu bytes, not its start", place.c_str(), before, bytes);
   };
   const auto where = reinterpret_cast<std::uintptr_t>(address);
   if (guard_ != nullptr) {
@@ -84,7 +85,7 @@ std::string SymmetricHeap::why_no_block(const void* address) const {
   }
   const std::size_t offset = offset_of(address);
   const auto around = allocator_.find(offset);
-  return around ? inside(offset - around->offset, around->bytes) : strf("%p is not allocated: freed already?", address);
+  return around ? inside(offset - around->offset, around->bytes) : place + " is not allocated: freed already?";
 }
 
 void SymmetricHeap::free(Group& group, void* block, const char* call) noexcept {

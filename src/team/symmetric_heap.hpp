@@ -70,7 +70,8 @@ class SymmetricHeap final {
   void show() noexcept;
   /// The offset of a block's start; ends the job for anything else.
   std::size_t block_offset(Group& group, void* block, const char* call) const noexcept;
-  std::string why_no_block(const void* address) const;
+  /// @param place  how it is told
+  std::string why_no_block(const void* address, const std::string& place) const;
 
   static constexpr std::size_t kGranule = 64;  // sizes are rounded up to it
   static_assert(HeapGuard::kBytes <= kGranule, "the room behind the least block has its guard, and that of the next");

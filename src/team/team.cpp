@@ -70,7 +70,7 @@ void Team::sync(const char* call) noexcept {
   release_node(call);
 }
 
-void Team::describe_meeting(const WaitSite& site, WaitText& text) noexcept {
+void Team::describe_meeting(const WaitSite& site, const SegmentTable&, WaitText& text) noexcept {
   const Team& team = *static_cast<const Team*>(site.object);
   text.wait.kind = WaitKind::meeting;
   text.wait.group = static_cast<std::uint64_t>(team.slot_);

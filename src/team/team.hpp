@@ -125,7 +125,7 @@ class Team final : public Group {
   /// none.
   bool agree_on_slot(bool takes, std::size_t& slot, const char* call);
   void show(std::span<const std::byte> mine) noexcept;
-  static void describe_meeting(const WaitSite& site, WaitText& text) noexcept;
+  static void describe_meeting(const WaitSite& site, const SegmentTable& segments, WaitText& text) noexcept;
   Slot* slot_of(int member) const noexcept { return words_[static_cast<std::size_t>(member)].slot; }
   Far far(int member, std::size_t offset_in_slot) const noexcept;
   std::vector<std::uint64_t> gather_words_over_nodes(std::uint64_t mine, const char* call) noexcept;

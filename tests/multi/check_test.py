@@ -17,6 +17,8 @@ SOURCE = os.environ.get("CHECK_SOURCE", "check_programs.c")
 DEADLINE = 60  # seconds
 DIFFER = r"the members of the team of 3 PEs do not call the same: PE 0 calls {0}\(team of 3 PEs{1}\) at .*; PE {2} calls {3}\(team of 3 PEs{4}\) at .*"
 ANY = ".*"
+# Symmetric memory is told by its place, which is the same on all PEs; what else is told by address.
+PLACE = r" (?:(?:heap|static data)[\w ]* \+ )?0x[0-9a-f]+(?: \(\w+(?: \+ 0x[0-9a-f]+)?\))?"
 # case -> pattern of the line, whoever says it
 CASES = {
     "malloc_sizes": "shmem_malloc: " + DIFFER.format("shmem_malloc", ", 100 bytes", 1, "shmem_malloc", ", 200 bytes"),
@@ -41,7 +43,7 @@ CASES = {
     "addresses": "shmem_long_fcollect: " + DIFFER.format("shmem_long_fcollect", ANY, 1, "shmem_long_fcollect", ANY + r"source at static data" + ANY),
     "team": r"shmem_(team_sync|barrier_all): the job can never go on: .*PEs 0 and 1 wait for each other: .*shmem_barrier_all.*shmem_team_sync",
     "never": r"shmem_(finalize|barrier_all): the job can never go on: .*can no longer enter the shmem_barrier_all that .*waits? in: it is in shmem_finalize",
-    "locks": r"shmem_(set_lock|barrier_all): the job can never go on: PEs 0 and 1 wait for each other: .*lock 0x",
+    "locks": r"shmem_(set_lock|barrier_all): the job can never go on: PEs 0 and 1 wait for each other: .*lock static data",
     "freed_put": r"shmem_long_p: dest: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
     "freed_fetch": r"shmem_long_atomic_fetch_add_nbi: fetch: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
     "underrun": r"shmem_barrier_all: the block of 1000 bytes at 0x[0-9a-f]+ was written before its start, at byte -3: by a plain store",
@@ -120,10 +122,33 @@ class Check(unittest.TestCase):
             with self.subTest(case):
                 run = self.run_case(case)
                 self.assertEqual(run.returncode, 1, run.stderr)
-                self.assertRegex(run.stderr, rf"(?m)^shoal: PE \d: {pattern}")
+                self.assertRegex(run.stderr, rf"(?m)^shoal: PE \d: {pattern.replace(' 0x[0-9a-f]+', PLACE)}")
                 # SERIALIZED and deadlocks are noticed by any of several calls.
                 if shutil.which("addr2line") and case not in ("serialized", "never", "team", "locks", "overrun_last"):
                     self.assertRegex(run.stderr, rf"check_programs\.c:({'|'.join(map(str, wrong[case]))})\b", case)
+
+    def test_a_crash_is_told_with_its_line_and_ends_as_before(self):
+        wrong = wrong_lines()
+        for case, at in (("crash", r" at address \S+"), ("crash_in_put", r" at address \S+"), ("crash_by_kill", "")):
+            with self.subTest(case):
+                run = self.run_case(case)
+                self.assertEqual(run.returncode, 139, run.stderr)
+                line = rf"check_programs\.c:({'|'.join(map(str, wrong[case]))}) \({case}\)" if shutil.which("addr2line") else ".*"
+                self.assertRegex(run.stderr, rf"(?m)^shoal: PE 1: crashed by signal 11 \(Segmentation fault\){at}; at {line}$")
+                self.assertRegex(run.stderr, r"(?m)^shoalrun: PE 1 .* was killed by signal 11 ")
+        heard = self.run_case("crash_heard")  # the program's own handler
+        self.assertEqual(heard.returncode, 11, heard.stderr)
+        self.assertNotIn("crashed", heard.stderr)
+
+    def test_symmetric_memory_is_told_by_its_place(self):
+        for case, pattern in (("freed_put", r"dest: heap \+ 0x[0-9a-f]+ is in the block of 64 bytes at heap \+ 0x[0-9a-f]+, which"),
+                              ("overrun", r"the block of 512 bytes at heap \+ 0x[0-9a-f]+ was"),
+                              ("overlap_put", r"32 bytes at heap \+ 0x[0-9a-f]+ and at heap \+ 0x[0-9a-f]+ of"),
+                              ("psync_unset", r"pSync\[1\] at static data \+ 0x[0-9a-f]+ \(psync\) is 17"),
+                              ("lock_twice", r"the lock at static data \+ 0x[0-9a-f]+ \(lock\) already"),
+                              ("counts", r"dest at static data \+ 0x[0-9a-f]+ \(dest\), source at static data \+ 0x[0-9a-f]+ \(source\)")):
+            with self.subTest(case):
+                self.assertRegex(self.run_case(case).stderr, pattern)
 
     def test_both_sides_are_named_between_nodes_too(self):
         run = self.run_case("counts", options=("--fake-nodes", "0,1,1"))

@@ -67,8 +67,8 @@ ONE_PE = {
     "cmp_any": ("shmem_long_test_any", r"comparison 6\b.*SHMEM_CMP_EQ"),
     "cmp_signal": ("shmem_signal_wait_until", r"comparison 42\b.*SHMEM_CMP_EQ"),
     "signal_op": ("shmem_putmem_signal", r"signal operator 9\b.*SHMEM_SIGNAL_SET.*SHMEM_SIGNAL_ADD"),
-    "lock_twice": ("shmem_set_lock", r"lock at 0x[0-9a-f]+"),
-    "lock_not_held": ("shmem_clear_lock", r"does not hold the lock at 0x[0-9a-f]+"),
+    "lock_twice": ("shmem_set_lock", r"lock at (heap|static data) \+ 0x[0-9a-f]+"),
+    "lock_not_held": ("shmem_clear_lock", r"does not hold the lock at (heap|static data) \+ 0x[0-9a-f]+"),
 }
 ALL_PES = {
     **{f"{name}_private": (f"shmem_{name}mem", r"0x[0-9a-f]+ \(\d+ bytes\) is not symmetric.*shmem_malloc")

@@ -351,7 +351,7 @@ class Sessions(LauncherTest):
             self.assertEqual((run.status, run.err), (4, ""), run)
         run = self.run_job("--timeout", "1", "-n", "2", PE, "daemon", "hello", "barrier", "wait")
         self.assertEqual(run.status, 3, run)
-        self.assertRegex(run.err, r"PE 1: in shmem_int_wait_until")
+        self.assertRegex(run.err, r"PE 1 \(pid \d+\): in shmem_int_wait_until")
 
     def test_a_signal_reaches_a_pe_that_became_a_daemon(self):
         process = self.start_and_await(2, "daemon", "hello", "barrier", "say:ready", "wait")
@@ -493,12 +493,37 @@ class Signals(LauncherTest):
         process.send_signal(signal.SIGUSR1)
         lines = [process.stderr.readline().decode() for _ in range(4)]
         self.assertRegex(lines[0], r"^shoalrun: 3 PEs after \d+\.\d s:")
-        self.assertRegex(lines[1], "^shoalrun: PE 0: computing$")
-        self.assertRegex(lines[2], r"^shoalrun: PE 1: in shmem_int_wait_until\(ivar=0x10, SHMEM_CMP_EQ, 1\) for \d+\.\d s$")
-        self.assertRegex(lines[3], r"^shoalrun: PE 2: computing \(stopped by signal 19 ")
+        self.assertRegex(lines[1], r"^shoalrun: PE 0 \(pid \d+\): computing$")
+        self.assertRegex(lines[2], r"^shoalrun: PE 1 \(pid \d+\): in shmem_int_wait_until\(ivar=0x10, SHMEM_CMP_EQ, 1\) for \d+\.\d s$")
+        self.assertRegex(lines[3], r"^shoalrun: PE 2 \(pid \d+\): computing \(stopped by signal 19 ")
         self.assertIsNone(process.poll())
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(process).status, 130)
+
+    def test_usr1_before_there_is_a_job_ends_nothing(self):
+        reader, writer = os.pipe()  # full, so that the launcher stays where it prints
+        os.set_blocking(writer, False)
+        filled = 0
+        try:
+            while True:
+                filled += os.write(writer, b"x" * 4096)
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        process = subprocess.Popen([SHOALRUN, "--help"], stdout=writer, stderr=subprocess.PIPE)
+        os.close(writer)
+
+        def holds_usr1():
+            with open(f"/proc/{process.pid}/status", encoding="ascii", errors="replace") as file:
+                blocked = re.search(r"SigBlk:\s*(\w+)", file.read())
+            return blocked is not None and int(blocked[1], 16) >> (signal.SIGUSR1 - 1) & 1
+
+        held = eventually(holds_usr1)
+        process.send_signal(signal.SIGUSR1)
+        with open(reader, "rb") as file:
+            said = file.read()[filled:]
+        self.assertEqual((held, process.wait(), process.stderr.read()), (True, 0, b""))
+        process.stderr.close()
+        self.assertIn(b"USR1", said)
 
     def test_a_stop_from_the_terminal_reaches_the_pes_and_is_undone(self):
         def state(pid):
@@ -525,8 +550,8 @@ class Signals(LauncherTest):
         lines = run.err.splitlines()
         self.assertEqual(len(lines), 3, run)
         self.assertEqual(lines[0], "shoalrun: the job did not end within 0.7 s; its PEs have been ended. They were:")
-        self.assertEqual(lines[1], "shoalrun: PE 0: computing")
-        self.assertRegex(lines[2], r"^shoalrun: PE 1: in shmem_int_wait_until\(.*\) for \d+\.\d s$")
+        self.assertRegex(lines[1], r"^shoalrun: PE 0 \(pid \d+\): computing$")
+        self.assertRegex(lines[2], r"^shoalrun: PE 1 \(pid \d+\): in shmem_int_wait_until\(.*\) for \d+\.\d s$")
         self.assertEqual(self.run_job("--timeout", "15", "-n", "2", "/bin/true").status, 0)
 
     def test_a_timeout_ends_stopped_and_stubborn_pes(self):

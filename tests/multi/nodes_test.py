@@ -136,9 +136,9 @@ class Start(NodesTest):
         processes[1].send_signal(signal.SIGUSR1)
         lines = [processes[1].stderr.readline().decode() for _ in range(5)]
         self.assertRegex(lines[0], r"^shoalrun: 4 PEs after ")
-        self.assertEqual(sorted(line.split()[2] for line in lines[1:]), ["0:", "1:", "2:", "3:"], lines)
+        self.assertEqual(sorted(line.split()[2] for line in lines[1:]), ["0", "1", "2", "3"], lines)
         for line in lines[1:]:  # a PE that has said so may not have begun to wait
-            self.assertRegex(line, r"PE \d: (in shmem_int_wait_until|computing)")
+            self.assertRegex(line, r"PE \d \(pid \d+ on \S+\): (in shmem_int_wait_until|computing)")
         processes[0].send_signal(signal.SIGTERM)
         for process in processes:
             self.finish(process)

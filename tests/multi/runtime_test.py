@@ -70,7 +70,7 @@ class Table(unittest.TestCase):
     def table(self, mode):
         status, _, err = run("-n", "2", "--timeout", "1", PE, mode)
         self.assertEqual(status, 3, err)
-        return {int(pe): text for pe, text in re.findall(r"PE (\d+): (.*)", err)}
+        return {int(pe): text for pe, text in re.findall(r"PE (\d+) \(pid \d+\): (.*)", err)}
 
     def test_says_who_waits_in_finalize(self):
         table = self.table("forgotten")
@@ -85,7 +85,7 @@ class Table(unittest.TestCase):
     def test_says_what_a_second_thread_waits_for(self):
         table = self.table("second")
         for pe in 0, 1:
-            self.assertRegex(table[pe], r"shmem_long_wait_until\(0x[0-9a-f]+, == -5\)")
+            self.assertRegex(table[pe], r"shmem_long_wait_until\(static data \+ 0x[0-9a-f]+ \(\w+\), == -5\)")
 
 
 class Fork(unittest.TestCase):
@@ -100,7 +100,7 @@ class Locks(unittest.TestCase):
     def test_only_the_holder_can_clear(self):
         status, _, err = run("-n", "3", PE, "steal")
         self.assertEqual(status, 1)
-        self.assertRegex(err, r"^shoal: PE 1: shmem_clear_lock: this PE does not hold the lock at 0x\w+: PE 0 is the last in its queue\n$")
+        self.assertRegex(err, r"^shoal: PE 1: shmem_clear_lock: this PE does not hold the lock at static data \+ 0x\w+ \(lock\): PE 0 is the last in its queue\n$")
 
     def test_work_in_the_heap_of_a_team(self):
         for n in "2", "5":

@@ -52,6 +52,19 @@ static void lock_cycle(void) {
   shmem_barrier_all();
 }
 
+/// PE 0 never clears a lock that the others want: it finalizes, or ends.
+static void take_kept(void) {
+  if (me == 0) shmem_set_lock(&lock_a);
+  shmem_sync_all();
+  if (me != 0) shmem_set_lock(&lock_a);
+  if (me != 0) shmem_clear_lock(&lock_a);
+}
+static void kept(void) { take_kept(); }
+static void kept_at_exit(void) {
+  take_kept();
+  exit(0);
+}
+
 /// PE 0 waits for a value that has been passed over.
 static void value(void) {
   if (me == 1) shmem_long_p(&word, 7, 0);
@@ -103,7 +116,7 @@ static void finalize(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"absent", absent}, {"returned", returned}, {"holder", holder}, {"lock_cycle", lock_cycle}, {"value", value},
+} cases[] = {{"absent", absent}, {"returned", returned}, {"holder", holder}, {"lock_cycle", lock_cycle}, {"value", value}, {"kept", kept}, {"kept_at_exit", kept_at_exit},
              {"collectives", collectives}, {"teams", teams}, {"pair", pair}, {"thread_exit", thread_exit}, {"finalize", finalize}};
 
 int main(int argc, char **argv) {

@@ -5,14 +5,17 @@
 Needs SHOALRUN, SHOAL_TOP and STUCK_PROGRAMS in the environment.
 """
 import concurrent.futures
+import fcntl
 import json
 import os
 import random
 import re
 import select
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -25,13 +28,15 @@ CASES = {
     "absent": (3, [r"PE 0: in shmem_barrier_all\(PE 0 of a team of 3 PEs, meeting 1\) for", r"PE 2: computing",
                    r"PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is computing, in no call of the library"]),
     "returned": (3, [r"PE 1 never entered the shmem_barrier_all that PEs 0 and 2 wait in: it has left by exit or a return from main"]),
-    "holder": (3, [r"PE 2: in shmem_set_lock\(lock 0x[0-9a-f]+, behind PE 0 in its queue\)",
+    "holder": (3, [r"PE 2: in shmem_set_lock\(lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\), behind PE 0 in its queue\)",
                    r"PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is in shmem_set_lock, held by PE 0",
                    r"PEs 0 and 2 wait for each other: PE 0 is in shmem_barrier_all.* and waits for PE 2; PE 2 is in shmem_set_lock.* waits for PE 0"]),
-    "lock_cycle": (2, [r"the lock 0x[0-9a-f]+ that PE 0 waits for is held by PE 1, which is in shmem_set_lock, held by PE 0",
+    "lock_cycle": (2, [r"the lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\) that PE 0 waits for is held by PE 1, which is in shmem_set_lock, held by PE 0",
                        r"PEs 0 and 1 wait for each other: PE 0 is in shmem_set_lock.* waits for PE 1; PE 1 is in shmem_set_lock.* waits for PE 0"]),
-    "value": (2, [r"PE 0: in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7 for \d",
-                  r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7"]),
+    "kept": (3, [r"the lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\) that PE [12] waits for is held by PE 0, which can no longer clear it: it is in shmem_finalize\("]),
+    "kept_at_exit": (2, [r"the lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\) that PE 1 waits for is held by PE 0, which can no longer clear it: it has left by exit"]),
+    "value": (2, [r"PE 0: in shmem_long_wait_until\(static data \+ 0x[0-9a-f]+ \(word\), == 5\), now 7 for \d",
+                  r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(static data \+ 0x[0-9a-f]+ \(word\), == 5\), now 7"]),
     "collectives": (3, [r"different collectives meet: PE 0 is in shmem_barrier_all; PE 1 is in shmem_long_sum_reduce",
                         r"PE 2 never entered .* it is computing"]),
     "teams": (3, [r"PE 1: in shmem_team_sync\(PE 1 of a team of 2 PEs, meeting 1\)",
@@ -42,6 +47,11 @@ CASES = {
     "pair": (2, [r"PE 0: in shmemx_sync_pe\(PE 1, meeting 1\)", r"PE 1: in shmem_finalize",
                  r"PE 1 never entered the shmemx_sync_pe that PE 0 waits in: it is in shmem_finalize\("]),
 }
+
+
+def lines_of(case, where=""):
+    """The patterns, with where each PE of the table is."""
+    return [re.sub(r"^PE (\d):", lambda pe: rf"PE {pe[1]} \(pid \d+{where}\):", pattern) for pattern in CASES[case][1]]
 
 
 def environment():
@@ -56,11 +66,11 @@ class Stuck(unittest.TestCase):
 
         with concurrent.futures.ThreadPoolExecutor(4) as pool:  # they mostly wait
             runs = dict(zip(CASES, pool.map(table, CASES)))
-        for case, (_, patterns) in CASES.items():
+        for case in CASES:
             with self.subTest(case):
                 run = runs[case]
                 self.assertEqual(run.returncode, 3, run.stderr)
-                for pattern in patterns:
+                for pattern in lines_of(case):
                     self.assertRegex(run.stderr, rf"(?m)^shoalrun: {pattern}")
 
     def line_of(self, process, pattern):
@@ -83,12 +93,22 @@ class Stuck(unittest.TestCase):
                               ("thread_exit", r"PE 1 can no longer enter the shmem_barrier_all that PE 0 waits in: it has left by exit"),
                               ("pair", r"PE 1 can no longer enter the shmemx_sync_pe that PE 0 waits in"),
                               ("lock_cycle", r"PEs 0 and 1 wait for each other"),
-                              ("value", r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(0x[0-9a-f]+, == 5\), now 7")):
-            processes.append((case, pattern, self.start(case, 2 if case in ("lock_cycle", "value", "pair") else 3)))
+                              ("kept", r"the lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\) that PE [12] waits for is held by PE 0, which can no longer clear it: it is in shmem_finalize"),
+                              ("kept_at_exit", r"is held by PE 0, which can no longer clear it: it has left by exit"),
+                              ("value", r"nobody is left to end PE 0's wait: it is in shmem_long_wait_until\(static data \+ 0x[0-9a-f]+ \(word\), == 5\), now 7")):
+            processes.append((case, pattern, self.start(case, 2 if case in ("lock_cycle", "value", "pair", "kept_at_exit") else 3)))
         for case, pattern, process in processes:
             with self.subTest(case):
                 self.line_of(process, rf"^shoalrun: the job cannot go on, it seems: .*{pattern}")
                 self.assertIsNone(process.poll())
+
+    def test_under_check_the_job_ends(self):
+        for case, pattern in (("kept", r"held by PE 0, which can no longer clear it"), ("value", r"nobody is left to end PE 0's wait")):
+            with self.subTest(case):
+                run = subprocess.run([SHOALRUN, "-n", "2", PROGRAM, case], stderr=subprocess.PIPE, text=True,
+                                     env=environment() | {"SHOAL_CHECK": "1"}, timeout=DEADLINE)
+                self.assertEqual(run.returncode, 1, run.stderr)
+                self.assertRegex(run.stderr, rf"(?m)^shoal: PE [01]: shmem_\w+: the job can never go on: .*{pattern}")
 
     def test_it_says_so_once(self):
         run = subprocess.run([SHOALRUN, "--timeout", "6", "-n", "2", PROGRAM, "pair"], stdout=subprocess.PIPE,
@@ -113,8 +133,8 @@ class Stuck(unittest.TestCase):
         os.kill(found["pes"][2]["pid"], signal.SIGUSR1)  # PE 2 goes on, and finalizes
         self.look(process.pid, lambda job: job["pes"][1]["phase"] == job["pes"][2]["phase"] == "closing" and job["verdicts"] == [stopped])
         os.kill(process.pid, signal.SIGUSR1)
-        self.line_of(process, r"^shoalrun: PE 0: in shmem_finalize\(.*\(stopped by signal 19")
-        self.line_of(process, r"^shoalrun: PE 1: in shmem_finalize, which all PEs have called, for ")
+        self.line_of(process, r"^shoalrun: PE 0 \(pid \d+\): in shmem_finalize\(.*\(stopped by signal 19")
+        self.line_of(process, r"^shoalrun: PE 1 \(pid \d+\): in shmem_finalize, which all PEs have called, for ")
         self.line_of(process, r"^shoalrun: PE 0 is stopped by signal 19 \(Stopped \(signal\)\): what waits for it goes on once process \d+ is continued$")
         os.kill(found["pes"][0]["pid"], signal.SIGCONT)
         self.assertEqual(process.wait(DEADLINE), 98)
@@ -145,14 +165,14 @@ class Stuck(unittest.TestCase):
         found = self.look(process.pid, lambda job: any("wait for each other" in verdict for verdict in job["verdicts"]))
         self.assertEqual([pe["phase"] for pe in found["pes"]], ["waiting"] * 3)
         self.assertEqual(found["pes"][2]["call"], "shmem_set_lock")
-        self.assertRegex(found["pes"][2]["arguments"], r"^lock 0x[0-9a-f]+, behind PE 0")
+        self.assertRegex(found["pes"][2]["arguments"], r"^lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\), behind PE 0")
         self.assertGreater(found["pes"][0]["seconds"], 0)
         self.assertGreater(found["pes"][0]["waited_seconds"], 0)
         self.assertEqual((found["pes"][0]["heap_bytes"], found["pes"][0]["heap_used"]), (1 << 30, 0))
         for pid in (process.pid, found["pes"][1]["pid"]):
             run = self.top("--once", pid)
             self.assertEqual(run.returncode, 0, run.stderr)
-            self.assertRegex(run.stdout, r"(?m)^PE 2: in shmem_set_lock\(.*\) for \d+\.\d s$")
+            self.assertRegex(run.stdout, r"(?m)^PE 2 \(pid \d+\): in shmem_set_lock\(.*\) for \d+\.\d s$")
             self.assertRegex(run.stdout, r"(?m)^PE 2 never entered the shmem_barrier_all")
 
     def test_top_sees_a_job_without_a_launcher_through_any_pe(self):
@@ -193,7 +213,7 @@ class Stuck(unittest.TestCase):
                 first, second = self.start_on_two(case, CASES[case][0], "--timeout", "1.5")
                 said = first.stderr.read().decode()
                 self.assertEqual((first.wait(DEADLINE), second.wait(DEADLINE)), (3, 3), said)
-                for pattern in CASES[case][1]:
+                for pattern in lines_of(case, r" on \S+"):
                     self.assertRegex(said, rf"(?m)^shoalrun: {pattern}")
 
     def test_the_launcher_of_node_0_says_by_itself_that_nothing_goes_on_anywhere(self):
@@ -208,11 +228,14 @@ class Stuck(unittest.TestCase):
         self.look(process.pid, lambda job: job["pes"][0]["phase"] == "waiting")
         import pty
         controller, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         view = subprocess.Popen([TOP, "--delay", "0.1", str(process.pid)], stdin=terminal, stdout=terminal, env=environment())
         os.close(terminal)
-        text = ""
-        while not re.search(r"PE 2 never entered[^\n]*\n.*PE 2 never entered", text, re.S):  # two pictures
-            text += os.read(controller, 65536).decode(errors="replace")
+        drawn, deadline = b"", time.monotonic() + DEADLINE
+        while not re.search(rb"PE 2 never entered.*in no call of.*PE 2 never entered", drawn, re.S):  # two pictures
+            self.assertLess(time.monotonic(), deadline, drawn[-2000:])
+            drawn += os.read(controller, 65536)
+        text = drawn.decode(errors="replace")
         os.write(controller, b"q")
         while True:
             try:
@@ -223,7 +246,19 @@ class Stuck(unittest.TestCase):
         self.assertEqual(view.wait(DEADLINE), 0)
         os.close(controller)
         self.assertRegex(text, r"PE +pid +ops/s +bytes/s +waiting")
-        self.assertRegex(text, r"0 +\d+ +- +- +\d+% +\d+ +0  in shmem_barrier_all")
+        self.assertRegex(text, r"0 +\d+ +- +- +\d+% +\d+ +0  in shmem_barr[^\r\n]*\u2026\r\n")  # cut, and says so
+        lines = [re.sub(r"\033\[[?0-9]*[A-Za-z]", "", line) for line in text.split("\r\n")]
+        self.assertLessEqual(max(map(len, lines)), 80)
+        verdict = next(i for i, line in enumerate(lines) if line.startswith("PE 2 never entered"))
+        self.assertEqual(lines[verdict : verdict + 2], ["PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is",
+                                                        "  computing, in no call of the library"])
+
+    def test_top_s_help_names_what_json_has(self):
+        process = self.start("absent", 3)
+        found = self.look(process.pid, lambda job: job["pes"][0]["phase"] == "waiting")
+        words = set(re.findall(r"\w+", self.top("--help").stdout))
+        self.assertEqual((set(found) | set(found["pes"][0])) - words, set())
+        self.assertIn("status", words)
 
     def test_top_says_what_is_wrong(self):
         for arguments, pattern in ((["--once", "999999999"], "no process 999999999"), (["--once", str(os.getpid())], "belongs to no job"),

@@ -51,6 +51,17 @@ static void use_locks(int me) {
   if (me == 1) shmemx_sem_wait(&semaphore, 1);
 }
 
+/// PE 1 lets the others wait.
+static void come_late(int me) {
+  const struct timespec nap = {0, 5000000};
+  for (int i = 0; i < 10; ++i) {
+    if (me == 1) nanosleep(&nap, NULL);
+    shmem_long_max_reduce(SHMEM_TEAM_WORLD, data, data, 16);
+    if (me == 1) nanosleep(&nap, NULL);
+    shmem_free(shmem_malloc(8));
+  }
+}
+
 static int be_refused(void) {
   int provided;
   setenv("SHMEM_SYMMETRIC_SIZE", "100000T", 1);
@@ -94,6 +105,7 @@ static int run(const char *mode) {
     shmem_long_sum_reduce(SHMEM_TEAM_WORLD, large[0], large[1], kLarge);
     shmem_long_broadcast(SHMEM_TEAM_WORLD, large[0], large[1], kLarge, 0);
   }
+  if (strcmp(mode, "late") == 0) come_late(me);
   if (strcmp(mode, "differ") == 0 && me == 0) shmem_barrier_all();
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, data, data, 16);
   shmem_finalize();

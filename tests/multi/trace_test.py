@@ -250,6 +250,14 @@ class Traced(unittest.TestCase):
         self.assertIn('<td class="name">shmem_long_put</td><td>30</td>', page)
         self.assertIn('title="0 to 1: 110 calls, 82720 bytes"', page)
 
+    def test_a_profile_tells_what_collectives_wait(self):
+        for nodes in ("", "3"):
+            with self.subTest(nodes=nodes):
+                run = self.run_job("late", SHOAL_PROFILE="1", SHOAL_FAKE_NODES=nodes)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                for call in ("shmem_long_max_reduce", "shmem_malloc"):
+                    self.assertRegex(run.stderr, rf"(?m)^  {call} +30 +\S+ +[0-9.]+ \w+ +[0-9.]+ [um]?s ")
+
     def test_a_profile_counts_atomics_without_blocking_here_and_on_other_nodes(self):
         for nodes in ("", "3"):
             with self.subTest(nodes=nodes):

@@ -65,6 +65,24 @@ TEST(Verdict, TheEndOfALocksQueueIsItsHolder) {
   EXPECT_EQ(text.find("held by PE 1"), std::string::npos) << text;
 }
 
+TEST(Verdict, ALockIsLostWithItsHolderOnceThatWaitsInFinalize) {
+  PeState holder = meeting("shmem_finalize", 1, 2);
+  const auto found = find_deadlock({holder, lock(0)}, kNow, 1);
+  ASSERT_EQ(found.size(), 1u) << all(found);
+  EXPECT_NE(found[0].find("PE 1 waits for is held by PE 0, which can no longer clear it: it is in shmem_finalize"), std::string::npos) << found[0];
+  holder.status.threaded = true;  // another thread of it may clear the lock
+  EXPECT_TRUE(find_deadlock({holder, lock(0)}, kNow, 1).empty());
+  // That the lock is cleared may not have arrived.
+  EXPECT_TRUE(find_deadlock({{{Phase::leaving, 0, 1, "shmem_finalize"}}, lock(0)}, kNow, 1).empty());
+}
+
+TEST(Verdict, AValueMayBeUnderWayForASecond) {
+  PeState value = waiting("shmem_long_wait_until", {WaitKind::value}, kNow - 900'000'000), met = meeting("shmem_finalize", 1, 2);
+  EXPECT_TRUE(find_standstill({value, met}, kNow, 1).empty());
+  EXPECT_EQ(find_standstill({value, met}, kNow + 200'000'000, 1).size(), 1u);
+  EXPECT_TRUE(find_standstill({value, {{Phase::leaving, 0, 1, "shmem_finalize"}}}, kNow + 200'000'000, 1).empty());
+}
+
 TEST(Verdict, ACircleOfThreeLocksIsFoundOnce) {
   const std::vector<PeState> pes{lock(1, 8), lock(2, 16), lock(0, 24)};
   const auto found = find_deadlock(pes, kNow, 1);

@@ -311,7 +311,8 @@ void Job::tell_standstill(const std::vector<PeState>& all) {
     text += (text.empty() ? "" : ". ") + verdict;
   if (text.empty() || text == standstill_told_) return;
   standstill_told_ = text;
-  tell("the job cannot go on, it seems: " + text + " (shoalrun --timeout ends such jobs, SIGUSR1 shows all PEs)");
+  tell("the job cannot go on, it seems: " + text +
+       " (shoalrun --timeout ends such jobs, SIGUSR1 to shoalrun shows all PEs)");
 }
 
 /// All PEs have ended: what scripts left in the background may finish, but not stay. PEs that an interrupt has ended in
@@ -456,7 +457,8 @@ std::string Job::table(const std::vector<PeState>& all) const {
     if (!state.known) continue;
     std::string text = state.ended.empty() ? describe(state.status, now) : state.ended;
     if (!state.stopped.empty()) text += " (" + state.stopped + ")";
-    lines += strf("PE %d: %s\n", pe, text.c_str());
+    const std::string host = others_ != nullptr ? " on " + others_->meeting().of(pe).host : "";
+    lines += strf("PE %d (pid %d%s): %s\n", pe, state.status.pid, host.c_str(), text.c_str());
   }
   for (const std::string& verdict : explain(all, now)) lines += verdict + "\n";
   return lines;

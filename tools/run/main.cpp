@@ -2,6 +2,7 @@
 // shoalrun: runs a program as the PEs of one job, on this machine or on several. docs/launching.md describes its
 // behaviour.
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -31,6 +32,16 @@ void open_standard_streams() {
     say(strf("descriptor %d is closed, and /dev/null cannot be opened in its place: %s", fd, std::strerror(errno)));
     ::_exit(1);
   }
+}
+
+/// What asks for a table must not end who cannot give one yet: it waits until there is somebody to hear it.
+void hold_inquiries() {
+  struct sigaction action;
+  if (::sigaction(SIGUSR1, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
+  sigset_t inquiries;
+  ::sigemptyset(&inquiries);
+  ::sigaddset(&inquiries, SIGUSR1);
+  ::sigprocmask(SIG_BLOCK, &inquiries, nullptr);
 }
 
 int run_job(const Settings& settings, const std::string& program, int guard_fd) {
@@ -88,6 +99,7 @@ int run_from(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_inquiries();
   open_standard_streams();
   return run_from(argc, argv);
 }

@@ -23,11 +23,15 @@ using namespace shoal::top;
 
 constexpr const char* kHelp =
     "usage: shoal-top [--once | --json] [--delay SECONDS] PID\n"
-    "Shows what each PE of a running job is doing. PID is shoalrun's or any PE's.\n"
+    "Shows what each PE of a running job of several PEs is doing. PID is shoalrun's or any PE's.\n"
     "  --once           print the table once: the call that each PE waits in, and why, where it can be told\n"
-    "  --json           the same as JSON\n"
+    "  --json           the same as JSON: {\"pes\": [...], \"verdicts\": [sentences]}, of each PE pe, pid, phase\n"
+    "                   (starting, running, waiting, leaving, closing, left, unknown), ended, call, arguments,\n"
+    "                   seconds (in this phase), waits (that lasted), waited_seconds, heap_bytes, heap_used,\n"
+    "                   operations and bytes (null unless the job runs with SHOAL_PROFILE or SHOAL_TRACE)\n"
     "  --delay SECONDS  between two pictures of the live view (default 1); q ends it\n"
-    "  --help, --version\n";
+    "  --help, --version\n"
+    "Exit status: 0, or 1 when its output cannot be written, 2 for wrong arguments or when there is no such job.\n";
 
 struct Settings {
   enum class Form { live, once, json } form = Form::live;

@@ -23,6 +23,25 @@ std::string doing(const PeView& pe, std::uint64_t now) {
   return pe.state.ended.empty() || pe.state.status.phase == Phase::left ? text : pe.state.ended;
 }
 
+/// " (pid 4711)", of a PE of this machine.
+std::string pid_text(const PeView& pe) { return pe.state.known ? strf(" (pid %d)", pe.state.status.pid) : ""; }
+
+/// At most `columns` of a line; an ellipsis says that there was more.
+std::string cut(const std::string& line, std::size_t columns) {
+  return line.size() <= columns ? line : line.substr(0, columns - 1) + "\u2026";
+}
+/// In as many lines of `columns` as it needs, broken between words.
+std::string wrapped(std::string text, std::size_t columns) {
+  std::string lines;
+  while (text.size() > columns) {
+    const std::size_t space = text.rfind(' ', columns);
+    const bool breaks = space != std::string::npos && space > columns / 4;
+    lines += text.substr(0, breaks ? space : columns) + "\n";
+    text = "  " + text.substr(breaks ? space + 1 : columns);
+  }
+  return lines + text + "\n";
+}
+
 /// 1234567 as "1.2M".
 std::string short_number(double number) {
   static constexpr const char* kUnits[] = {"", "k", "M", "G", "T"};
@@ -51,15 +70,18 @@ const char* phase_name(Phase phase) {
 std::string as_table(const Look& look) {
   std::string text;
   for (std::size_t pe = 0; pe < look.pes.size(); ++pe)
-    text += strf("PE %zu: %s\n", pe, doing(look.pes[pe], look.at_ns).c_str());
+    text += strf("PE %zu%s: %s\n", pe, pid_text(look.pes[pe]).c_str(), doing(look.pes[pe], look.at_ns).c_str());
   for (const std::string& verdict : verdicts_of(look)) text += verdict + "\n";
   return text;
 }
 
 std::string as_screen(const Look& look, const Look& before, int columns) {
   const double seconds = std::max(1e-3, static_cast<double>(look.at_ns - before.at_ns) * 1e-9);
-  std::string text = strf("%-5s %-8s %9s %9s %8s %9s %8s  %s\n", "PE", "pid", "ops/s", "bytes/s", "waiting", "waits",
-                          "heap", "what it does");
+  const auto width = static_cast<std::size_t>(std::max(20, columns));
+  std::string text = cut(strf("%-5s %-8s %9s %9s %8s %9s %8s  %s", "PE", "pid", "ops/s", "bytes/s", "waiting", "waits",
+                              "heap", "what it does"),
+                         width) +
+                     "\n";
   for (std::size_t i = 0; i < look.pes.size(); ++i) {
     const PeView& pe = look.pes[i];
     const PeView& was = i < before.pes.size() ? before.pes[i] : pe;
@@ -68,21 +90,16 @@ std::string as_screen(const Look& look, const Look& before, int columns) {
     };
     const double waiting = std::clamp(
         (static_cast<double>(pe.waited_ns) - static_cast<double>(was.waited_ns)) * 1e-7 / seconds, 0.0, 100.0);
-    text += strf("%-5zu %-8d %9s %9s %7.0f%% %9s %8s  %s\n", i, pe.state.status.pid,
-                 rate(pe.operations, was.operations).c_str(), rate(pe.bytes, was.bytes).c_str(), waiting,
-                 short_number(static_cast<double>(pe.waits)).c_str(),
-                 short_number(static_cast<double>(pe.heap_used)).c_str(), doing(pe, look.at_ns).c_str());
+    const std::string line = strf(
+        "%-5zu %-8d %9s %9s %7.0f%% %9s %8s  %s", i, pe.state.status.pid, rate(pe.operations, was.operations).c_str(),
+        rate(pe.bytes, was.bytes).c_str(), waiting, short_number(static_cast<double>(pe.waits)).c_str(),
+        short_number(static_cast<double>(pe.heap_used)).c_str(), doing(pe, look.at_ns).c_str());
+    text += cut(line, width) + "\n";
   }
   if (!look.pes.empty() && !look.pes[0].watched)
-    text += "(operations and bytes are counted when the job runs with SHOAL_PROFILE=1)\n";
-  for (const std::string& verdict : verdicts_of(look)) text += verdict + "\n";
-  std::string cut;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = text.find('\n', start);
-    cut += text.substr(start, std::min(end - start, static_cast<std::size_t>(std::max(20, columns)))) + "\n";
-    start = end + 1;
-  }
-  return cut;
+    text += wrapped("(operations and bytes are counted when the job runs with SHOAL_PROFILE=1)", width);
+  for (const std::string& verdict : verdicts_of(look)) text += wrapped(verdict, width);
+  return text;
 }
 
 std::string as_json(const Look& look) {

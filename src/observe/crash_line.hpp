@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// SHOAL_CHECK=1: where in the program a PE crashes.
+#pragma once
+
+namespace shoal {
+
+/// While this lives, a crash of the process is told with the line of the program, and goes on then as it would have: it
+/// ends the process by the same signal, with a core dump at the same place. Signals that somebody else handles are left
+/// alone, and so is every signal where another one of these lives.
+class CrashLine final {
+ public:
+  explicit CrashLine(int pe) noexcept;
+  ~CrashLine();
+  CrashLine(const CrashLine&) = delete;
+  CrashLine& operator=(const CrashLine&) = delete;
+
+ private:
+  bool active_;
+};
+
+}  // namespace shoal
