@@ -39,8 +39,9 @@ TEST(Context, PutsAndGetsReachEveryPeerAndNothingElse) {
 
 TEST(Context, NothingToCopyIsNoAccessWhateverTheAddress) {
   run_job(2, {}, [](Job& job) {
-    job.world().put(nullptr, nullptr, 0, 1, "test");
-    job.world().get(nullptr, nullptr, 0, 0, "test");
+    void* const nowhere = nullptr;
+    job.world().put(nowhere, nullptr, 0, 1, "test");
+    job.world().get(nowhere, nullptr, 0, 0, "test");
     job.world().put_strided(nullptr, nullptr, 1, 1, 1, 0, 4, 1, "test");
     job.world().get_strided(nullptr, nullptr, 1, 1, 0, 5, 4, 1, "test");
   });
