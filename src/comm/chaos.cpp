@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kLongestPauseNs = 3'000'000;  // between two deliveries of one quiet
+constexpr std::uint64_t kLongestPauseNs = 3'000'000;  // before a delivery of a quiet
 constexpr std::uint64_t kLookNs = 1'000'000;          // how exactly the thread keeps due times
 
 std::uint64_t mix(std::uint64_t x) noexcept {
@@ -73,7 +73,8 @@ void Chaos::deliver_any() noexcept {
 }
 
 /// Those for which `chosen(operation)` holds, by chance among those that may go.
-/// @param slowly  now and then with a pause, in which others see what is there already
+/// @param slowly  now and then after a pause, in which others see what is there already and what is not: who lets the
+/// others go on from a meeting mostly comes to its next quiet before they have looked
 template <class Chosen>
 void Chaos::deliver_all(Chosen&& chosen, bool slowly) noexcept {
   while (true) {
@@ -81,9 +82,9 @@ void Chaos::deliver_all(Chosen&& chosen, bool slowly) noexcept {
     for (auto it = queue_.begin(); it != queue_.end(); ++it)
       if (chosen(*it) && may_go(*it)) candidates.push_back(it);
     if (candidates.empty()) return;
-    deliver(candidates[roll() % candidates.size()]);
-    if (slowly && candidates.size() > 1 && roll() % 3 == 0)
+    if (slowly && roll() % 3 == 0)
       std::this_thread::sleep_for(std::chrono::nanoseconds(roll() % kLongestPauseNs));
+    deliver(candidates[roll() % candidates.size()]);
   }
 }
 

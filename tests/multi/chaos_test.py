@@ -16,10 +16,10 @@ CASES = ("fence", "sync", "reuse", "get", "twice", "own", "fetch", "context", "r
 SEEDS = range(1, 11 if FULL else 4)
 
 
-def run(arguments, pes=3, **variables):
+def run(arguments, pes=3, nodes=None, **variables):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
     environment.update(variables, SHOAL_TEST_PES=str(pes))
-    return subprocess.run([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", str(pes), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    return subprocess.run([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", str(pes), *(["--fake-nodes", nodes] if nodes else []), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, env=environment, timeout=DEADLINE, stdin=subprocess.DEVNULL)
 
 
@@ -31,6 +31,14 @@ class Chaos(unittest.TestCase):
                     found = run([PROGRAM, case, "wrong"], SHOAL_CHAOS=str(seed))
                     self.assertEqual(found.returncode, 1, found.stdout)
                     self.assertRegex(found.stdout, r"PE \d: element \d+ is -?\d+, not \d+")
+
+    def test_they_show_inside_a_node_of_several(self):
+        for case in ("sync", "reduce"):  # PE 1 is let go on by PE 0, whose put it looks for
+            for seed in SEEDS:
+                with self.subTest(f"{case}, seed {seed}"):
+                    found = run([PROGRAM, case, "wrong"], nodes="0,0,1", SHOAL_CHAOS=str(seed))
+                    self.assertEqual(found.returncode, 1, found.stdout)
+                    self.assertIn("PE 1: element", found.stdout)
 
     def test_correct_programs_do_not_fail(self):
         for case in CASES:
