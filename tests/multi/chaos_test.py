@@ -4,6 +4,7 @@
 
 Needs SHOALRUN and CHAOS_PROGRAMS in the environment. With SHOAL_TEST_FULL=1 more seeds.
 """
+import itertools
 import os
 import subprocess
 import unittest
@@ -12,6 +13,7 @@ SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
 PROGRAM = os.environ.get("CHAOS_PROGRAMS", "chaos_programs")
 FULL = os.environ.get("SHOAL_TEST_FULL") == "1"
 DEADLINE = 240  # seconds
+NODES = (None, "3")  # of the three PEs: one for all, one each
 CASES = ("fence", "sync", "reuse", "get", "twice", "own", "fetch", "context", "reduce")
 SEEDS = range(1, 11 if FULL else 4)
 
@@ -25,27 +27,26 @@ def run(arguments, pes=3, nodes=None, **variables):
 
 class Chaos(unittest.TestCase):
     def test_forgotten_fences_and_quiets_show(self):
-        for case in CASES:
-            for seed in SEEDS:
-                with self.subTest(f"{case}, seed {seed}"):
-                    found = run([PROGRAM, case, "wrong"], SHOAL_CHAOS=str(seed))
-                    self.assertEqual(found.returncode, 1, found.stdout)
-                    self.assertRegex(found.stdout, r"PE \d: element \d+ is -?\d+, not \d+")
+        for case, nodes, seed in itertools.product(CASES, NODES, SEEDS):
+            with self.subTest(f"{case}, nodes {nodes}, seed {seed}"):
+                found = run([PROGRAM, case, "wrong"], nodes=nodes, SHOAL_CHAOS=str(seed))
+                self.assertEqual(found.returncode, 1, found.stdout)
+                self.assertRegex(found.stdout, r"PE \d: element \d+ is -?\d+, not \d+")
 
     def test_they_show_inside_a_node_of_several(self):
-        for case in ("sync", "reduce"):  # PE 1 is let go on by PE 0, whose put it looks for
-            for seed in SEEDS:
-                with self.subTest(f"{case}, seed {seed}"):
-                    found = run([PROGRAM, case, "wrong"], nodes="0,0,1", SHOAL_CHAOS=str(seed))
-                    self.assertEqual(found.returncode, 1, found.stdout)
-                    self.assertIn("PE 1: element", found.stdout)
+        for seed in SEEDS:
+            with self.subTest(f"seed {seed}"):
+                found = run([PROGRAM, "neighbour", "wrong"], nodes="0,0,1", SHOAL_CHAOS=str(seed))
+                self.assertEqual(found.returncode, 1, found.stdout)
+                self.assertIn("PE 1: element", found.stdout)
+                found = run([PROGRAM, "neighbour", "right"], nodes="0,0,1", SHOAL_CHAOS=str(seed))
+                self.assertEqual(found.returncode, 0, found.stdout)
 
     def test_correct_programs_do_not_fail(self):
-        for case in CASES:
-            for seed in SEEDS:
-                with self.subTest(f"{case}, seed {seed}"):
-                    found = run([PROGRAM, case, "right"], SHOAL_CHAOS=str(seed))
-                    self.assertEqual(found.returncode, 0, found.stdout)
+        for case, nodes, seed in itertools.product(CASES, NODES, SEEDS):
+            with self.subTest(f"{case}, nodes {nodes}, seed {seed}"):
+                found = run([PROGRAM, case, "right"], nodes=nodes, SHOAL_CHAOS=str(seed))
+                self.assertEqual(found.returncode, 0, found.stdout)
 
 
 if __name__ == "__main__":
