@@ -26,11 +26,11 @@ void* address(const void* base, std::size_t offset) noexcept {
   return static_cast<char*>(const_cast<void*>(base)) + offset;
 }
 
-/// To a member's range, there when quiet_far() returns. What the program itself has put stays under way: a collective
-/// promises no more.
+/// To a member's range, there when quiet_far() returns, so that it is never left to chaos. What the program itself has
+/// put stays under way: a collective promises no more.
 void give(Group& group, void* range, const void* from, std::size_t bytes, int member, const char* call) noexcept {
   if (char* const there = group.at(range, bytes, member, call)) return copy_shared(there, from, bytes);
-  group.world().put(range, from, bytes, group.world_pe(member), call);
+  group.world().put_far(range, from, bytes, group.world_pe(member));
 }
 
 /// The leader's dest = the sources of this node's members, combined in their order; each member sees to a part of it.

@@ -77,33 +77,19 @@ T value_of(std::uint64_t bits) noexcept {
   return std::bit_cast<T>(static_cast<Bits<T>>(bits));
 }
 
-/// Where operations are delayed: what must come before an atomic operation that has a result does.
+// Where operations are delayed; `word` is null where `address` is far.
+/// What must come before an atomic operation that has a result does.
 template <class T>
-void settle(const Context& context, T* word, int pe) noexcept {
+void settle(const Context& context, const T* address, T* word, int pe) noexcept {
   if (Chaos* const chaos = context.domain().chaos; chaos != nullptr)
-    chaos->before_atomic(&context, context.world_pe(pe), reinterpret_cast<const char*>(word), sizeof(T));
+    chaos->before_atomic(&context, context.place_of(address, word, pe), sizeof(T));
 }
+/// Leaves one without blocking to chaos. @return false: there is none
 template <class T>
-std::uint64_t bits_of(T value) noexcept {
-  return std::bit_cast<Bits<T>>(value);
-}
-/// What chaos does later; the result, if it is wanted, is there when quiet returns.
-template <class Op, class T>
-void update_later(void* word, const Chaos::Update& update) noexcept {
-  const T old = Op::apply(std::atomic_ref<T>(*static_cast<T*>(word)), value_of<T>(update.operand));
-  if (update.result != nullptr) std::memcpy(update.result, &old, sizeof old);
-}
-template <class T>
-void compare_swap_later(void* word, const Chaos::Update& update) noexcept {
-  T old = value_of<T>(update.condition);
-  std::atomic_ref<T>(*static_cast<T*>(word))
-      .compare_exchange_strong(old, value_of<T>(update.operand), std::memory_order_seq_cst);
-  std::memcpy(update.result, &old, sizeof old);
-}
-template <class T>
-void fetch_later(void* word, const Chaos::Update& update) noexcept {
-  const T old = std::atomic_ref<T>(*static_cast<T*>(word)).load(std::memory_order_acquire);
-  std::memcpy(update.result, &old, sizeof old);
+bool leave(const Context& context, const AtomicCall& atomic, T* old, const T* address, T* word, int pe) noexcept {
+  Chaos* const chaos = context.domain().chaos;
+  if (chaos != nullptr) chaos->update(&context, context.place_of(address, word, pe), atomic, old);
+  return chaos != nullptr;
 }
 
 // Each operation in the parts that put has: x_slow is what the fast path does not serve, x_watched the same where
@@ -111,10 +97,9 @@ void fetch_later(void* word, const Chaos::Update& update) noexcept {
 template <class Op, class T>
 [[gnu::always_inline]] inline T update_there(const Context& context, T* dest, T value, int pe,
                                              const char* call) noexcept {
-  if (T* const word = context.word_outside(dest, pe, call)) {
-    settle(context, word, pe);
-    return update_word<Op>(context, word, value, pe);
-  }
+  T* const word = context.word_outside(dest, pe, call);
+  settle(context, dest, word, pe);
+  if (word != nullptr) return update_word<Op>(context, word, value, pe);
   return value_of<T>(context.fetch_far(dest, atomic_call(Op::kFar, value), pe, call));
 }
 template <class Op, class T>
@@ -135,10 +120,9 @@ template <class Op, class T>
 template <class Op, class T>
 [[gnu::always_inline]] inline void update_nbi_there(const Context& context, T* old, T* dest, T value, int pe,
                                                     const char* call) noexcept {
-  if (T* const word = context.word_outside(dest, pe, call)) {
-    if (Chaos* const chaos = context.domain().chaos; chaos != nullptr)
-      return chaos->update(&context, context.world_pe(pe), word, sizeof(T),
-                           {update_later<Op, T>, bits_of(value), 0, old});
+  T* const word = context.word_outside(dest, pe, call);
+  if (leave(context, atomic_call(Op::kFar, value), old, dest, word, pe)) return;
+  if (word != nullptr) {
     const T before = update_word<Op>(context, word, value, pe);
     if (old != nullptr) *old = before;
   } else if (old != nullptr) {
@@ -202,9 +186,9 @@ template <class T>
 [[gnu::always_inline]] inline T compare_swap_there(const Context& context, T* dest, T condition, T value, int pe,
                                                    const char* call) noexcept {
   T* const word = context.word_outside(dest, pe, call);
+  settle(context, dest, word, pe);
   if (word == nullptr)
     return value_of<T>(context.fetch_far(dest, atomic_call(AtomicOp::compare_swap, value, condition), pe, call));
-  settle(context, word, pe);
   return compare_swap_word(context, word, condition, value, pe);
 }
 template <class T>
@@ -236,11 +220,9 @@ template <class T>
   const Observed observed(context.domain().observer,
                           [&] { return context.call_of(call, CallKind::atomic, pe, dest, old, sizeof(T)); });
   T* const word = context.word(dest, pe, call);
-  if (word == nullptr)
-    return context.fetch_far_nbi(dest, atomic_call(AtomicOp::compare_swap, value, condition), old, pe);
-  if (Chaos* const chaos = context.domain().chaos; chaos != nullptr)
-    return chaos->update(&context, context.world_pe(pe), word, sizeof(T),
-                         {compare_swap_later<T>, bits_of(value), bits_of(condition), old});
+  const AtomicCall atomic = atomic_call(AtomicOp::compare_swap, value, condition);
+  if (leave(context, atomic, old, dest, word, pe)) return;
+  if (word == nullptr) return context.fetch_far_nbi(dest, atomic, old, pe);
   *old = compare_swap_word(context, word, condition, value, pe);
 }
 
@@ -264,8 +246,8 @@ template <class T>
 [[gnu::always_inline]] inline T fetch_there(const Context& context, const T* source, int pe,
                                             const char* call) noexcept {
   T* const word = context.word_outside(source, pe, call);
+  settle(context, source, word, pe);
   if (word == nullptr) return value_of<T>(context.fetch_far(source, atomic_call(AtomicOp::fetch, T{}), pe, call));
-  settle(context, word, pe);
   return std::atomic_ref<T>(*word).load(std::memory_order_acquire);
 }
 template <class T>
@@ -293,9 +275,8 @@ template <class T>
                                                  const char* call) noexcept {
   const Observed observed(context.domain().observer, [&] { return fetch_call<T>(context, value, source, pe, call); });
   T* const word = context.word(source, pe, call);
+  if (leave(context, atomic_call(AtomicOp::fetch, T{}), value, source, word, pe)) return;
   if (word == nullptr) return context.fetch_far_nbi(source, atomic_call(AtomicOp::fetch, T{}), value, pe);
-  if (Chaos* const chaos = context.domain().chaos; chaos != nullptr)
-    return chaos->update(&context, context.world_pe(pe), word, sizeof(T), {fetch_later<T>, 0, 0, value});
   *value = std::atomic_ref<T>(*word).load(std::memory_order_acquire);
 }
 

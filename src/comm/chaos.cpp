@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/copy.hpp"
@@ -12,7 +14,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kLongestPauseNs = 3'000'000;  // between two deliveries of one quiet
+constexpr std::uint64_t kLongestPauseNs = 3'000'000;  // before a delivery of a quiet
 constexpr std::uint64_t kLookNs = 1'000'000;          // how exactly the thread keeps due times
 
 std::uint64_t mix(std::uint64_t x) noexcept {
@@ -43,24 +45,46 @@ std::uint64_t Chaos::roll() noexcept { return mix(seed_ + 0x9e3779b97f4a7c15u * 
 bool Chaos::may_go(const Operation& operation) const noexcept {
   for (const Operation& other : queue_) {
     if (&other == &operation) return true;  // the rest was given later
-    if (other.context != operation.context || other.pe != operation.pe) continue;
+    if (other.context != operation.context || other.place.far.pe != operation.place.far.pe) continue;
     if (other.epoch < operation.epoch) return false;
   }
   return true;
 }
 
-bool Chaos::overlap(const Operation& operation, const char* at, std::size_t bytes) noexcept {
-  return at < operation.to + operation.bytes && operation.to < at + bytes;
+void Chaos::carry_out(const Operation& operation) noexcept {
+  char* const here = operation.place.here;
+  if (here == nullptr) return carry_out_far(operation);
+  switch (operation.kind) {
+    case Kind::put:
+      copy_shared(here, operation.data.empty() ? operation.source : operation.data.data(), operation.bytes);
+      break;
+    case Kind::get: copy_shared(operation.dest, here, operation.bytes); break;
+    case Kind::update: {
+      const std::uint64_t old = apply(operation.call, here);
+      if (operation.dest != nullptr) std::memcpy(operation.dest, &old, operation.bytes);
+    }
+  }
+  full_fence();
+  ring(domain_.controls[static_cast<std::size_t>(operation.place.far.pe)].doorbell(), Bell::user);
+}
+
+void Chaos::carry_out_far(const Operation& operation) noexcept {
+  Transport& transport = *domain_.transport;
+  const Far& far = operation.place.far;
+  // What a fence of the program's puts before it is with the transport already, but came to it after that fence did.
+  transport.fence();
+  switch (operation.kind) {
+    case Kind::put:
+      return transport.put(far, operation.data.empty() ? operation.source : operation.data.data(), operation.bytes);
+    case Kind::get: return transport.get(far, operation.dest, operation.bytes, *domain_.unwaited, true);
+    case Kind::update:
+      if (operation.dest == nullptr) return transport.update(far, operation.call);
+      return transport.fetch(far, operation.call, operation.dest, *domain_.unwaited, true);
+  }
 }
 
 void Chaos::deliver(Queue::iterator operation) noexcept {
-  const char* from = operation->data.empty() ? operation->from : operation->data.data();
-  if (operation->update.run != nullptr)
-    operation->update.run(operation->to, operation->update);
-  else
-    copy_shared(operation->to, from, operation->bytes);
-  full_fence();
-  ring(domain_.controls[static_cast<std::size_t>(operation->pe)].doorbell(), Bell::user);
+  carry_out(*operation);
   queue_.erase(operation);
 }
 
@@ -78,24 +102,25 @@ void Chaos::deliver_any() noexcept {
 }
 
 /// Those for which `chosen(operation)` holds, by chance among those that may go.
-/// @param slowly  with a pause after the first and now and then, in which others see what is there already
+/// @param slowly  with a pause after the first, and now and then before one, in which others see what is there already
+/// and what is not: who lets the others go on from a meeting mostly comes to its next quiet before they have looked
 template <class Chosen>
 void Chaos::deliver_all(Chosen&& chosen, bool slowly) noexcept {
-  for (bool first = true;; first = false) {
+  for (std::size_t given = 0;; ++given) {
     std::vector<Queue::iterator> candidates;
     for (auto it = queue_.begin(); it != queue_.end(); ++it)
       if (chosen(*it) && may_go(*it)) candidates.push_back(it);
     if (candidates.empty()) return;
-    deliver(candidates[one_of(candidates.size())]);
-    if (slowly && candidates.size() > 1 && (first || roll() % 3 == 0))
+    if (slowly && (given == 1 || roll() % 3 == 0))
       std::this_thread::sleep_for(std::chrono::nanoseconds(kLongestPauseNs / 2 + roll() % (kLongestPauseNs / 2)));
+    deliver(candidates[one_of(candidates.size())]);
   }
 }
 
 void Chaos::settle(const void* context, int pe) noexcept {
   const std::uint64_t epoch = epochs_[context];
   deliver_all([&](const Operation& operation) {
-    return operation.context == context && operation.pe == pe && operation.epoch < epoch;
+    return operation.context == context && operation.place.far.pe == pe && operation.epoch < epoch;
   });
 }
 
@@ -115,58 +140,55 @@ void Chaos::add(Operation operation) {
   while (queue_.size() > kMostQueued) deliver_any();
 }
 
-void Chaos::put(const void* context, int pe, char* to, const void* from, std::size_t bytes, bool blocking) {
+void Chaos::put(const void* context, const Place& to, const void* from, std::size_t bytes, bool blocking) {
   const auto* source = static_cast<const char*>(from);
-  add({context,
-       pe,
-       0,
-       0,
-       to,
-       source,
-       bytes,
-       blocking ? std::vector<char>(source, source + bytes) : std::vector<char>(),
-       {}});
+  Operation operation{.kind = Kind::put, .context = context, .place = to, .bytes = bytes, .source = source};
+  if (blocking) operation.data.assign(source, source + bytes);
+  add(std::move(operation));
 }
 
-void Chaos::get_nbi(const void* context, int pe, void* to, const char* from, std::size_t bytes) {
-  add({context, pe, 0, 0, static_cast<char*>(to), from, bytes, {}, {}});
+void Chaos::get_nbi(const void* context, void* to, const Place& from, std::size_t bytes) {
+  add({.kind = Kind::get, .context = context, .place = from, .bytes = bytes, .dest = to});
 }
 
-void Chaos::update(const void* context, int pe, void* word, std::size_t width, const Update& update) {
-  add({context, pe, 0, 0, static_cast<char*>(word), nullptr, width, {}, update});
+void Chaos::update(const void* context, const Place& word, const AtomicCall& call, void* result) {
+  add({.kind = Kind::update, .context = context, .place = word, .bytes = call.width, .dest = result, .call = call});
 }
 
-void Chaos::put_early(const void* context, int pe, char* to, const void* from, std::size_t bytes) {
+void Chaos::put_early(const void* context, const Place& to, const void* from, std::size_t bytes) {
   const std::lock_guard guard(mutex_);
-  settle(context, pe);
-  copy_shared(to, from, bytes);
+  settle(context, to.far.pe);
+  carry_out({.kind = Kind::put, .context = context, .place = to, .bytes = bytes, .source = from});
 }
 
-void Chaos::signal(const void* context, int pe, void* word, const Update& update) {
+void Chaos::signal(const void* context, const Place& word, const AtomicCall& call) {
   const std::lock_guard guard(mutex_);
-  settle(context, pe);
-  full_fence();
-  update.run(word, update);
-  full_fence();
-  ring(domain_.controls[static_cast<std::size_t>(pe)].doorbell(), Bell::user);
+  settle(context, word.far.pe);
+  carry_out({.kind = Kind::update, .context = context, .place = word, .bytes = call.width, .call = call});
 }
 
-void Chaos::settle_range(const void* context, int pe, const char* at, std::size_t bytes) noexcept {
-  const auto here = [&](const Operation& operation) { return operation.context == context && operation.pe == pe; };
-  if (std::any_of(queue_.begin(), queue_.end(),
-                  [&](const Operation& operation) { return here(operation) && overlap(operation, at, bytes); }))
-    deliver_all(here);
+void Chaos::settle_range(const void* context, const Place& place, std::size_t bytes) noexcept {
+  const Far& at = place.far;
+  const auto there = [&](const Operation& operation) {
+    return operation.context == context && operation.place.far.pe == at.pe;
+  };
+  const auto overlaps = [&](const Operation& operation) {
+    const Far& other = operation.place.far;
+    return there(operation) && other.key == at.key && at.offset < other.offset + operation.bytes &&
+           other.offset < at.offset + bytes;
+  };
+  if (std::any_of(queue_.begin(), queue_.end(), overlaps)) deliver_all(there);
 }
 
-void Chaos::before_read(const void* context, int pe, const char* from, std::size_t bytes) {
+void Chaos::before_read(const void* context, const Place& from, std::size_t bytes) {
   const std::lock_guard guard(mutex_);
-  if (roll() % 2 == 0) settle_range(context, pe, from, bytes);
+  if (roll() % 2 == 0) settle_range(context, from, bytes);
 }
 
-void Chaos::before_atomic(const void* context, int pe, const char* word, std::size_t width) {
+void Chaos::before_atomic(const void* context, const Place& word, std::size_t width) {
   const std::lock_guard guard(mutex_);
-  settle(context, pe);
-  if (roll() % 2 == 0) settle_range(context, pe, word, width);
+  settle(context, word.far.pe);
+  if (roll() % 2 == 0) settle_range(context, word, width);
 }
 
 void Chaos::fence(const void* context) {

@@ -2,8 +2,8 @@
 // SHOAL_CHAOS=seed: every delay and reordering that the memory model allows really happens. Programs that forget a
 // fence, a quiet or a barrier then fail in seconds; correct ones never do.
 //
-// What is given to it is a queue of operations on mapped memory, delivered late, out of order, by this PE's calls or by
-// a thread of its own:
+// What is given to it is a queue of operations, delivered late, out of order, by this PE's calls or by a thread of its
+// own. Delivered means: done where the memory is mapped, else handed to the transport, for whose part quiet_far waits.
 //   put, p, atomic without result   copied, delivered up to kLatestNs later, in any order until a fence (to one PE) or
 //                                   a quiet
 //   put without blocking            its source is read when it is delivered
@@ -29,6 +29,8 @@
 #include <thread>
 #include <vector>
 
+#include "transport/transport.hpp"
+
 namespace shoal {
 
 struct Domain;
@@ -38,11 +40,10 @@ class Chaos final {
   static constexpr std::uint64_t kLatestNs = 45'000'000;  ///< all arrives within 50 ms, if nothing is called as well
   static constexpr std::size_t kMostQueued = 24;          ///< then something is delivered before more is taken
 
-  /// An atomic operation on a word.
-  struct Update {
-    void (*run)(void* word, const Update& update);  ///< null: none
-    std::uint64_t operand, condition = 0;
-    void* result = nullptr;  ///< where to; null: nobody wants it
+  /// Where in symmetric memory something begins.
+  struct Place {
+    Far far;
+    char* here;  ///< as mapped here; null: at a PE of another node
   };
 
   Chaos(const Domain& domain, std::uint64_t seed);
@@ -50,18 +51,18 @@ class Chaos final {
   Chaos(const Chaos&) = delete;
   Chaos& operator=(const Chaos&) = delete;
 
-  // `context` is whose order and completion the operation belongs to, `pe` its target in the world, `to` mapped memory
-  // of it.
-  void put(const void* context, int pe, char* to, const void* from, std::size_t bytes, bool blocking);
-  void get_nbi(const void* context, int pe, void* to, const char* from, std::size_t bytes);
-  void update(const void* context, int pe, void* word, std::size_t width, const Update& update);
+  // `context` is whose order and completion the operation belongs to.
+  void put(const void* context, const Place& to, const void* from, std::size_t bytes, bool blocking);
+  void get_nbi(const void* context, void* to, const Place& from, std::size_t bytes);
+  /// @param result  where the value before goes; null: nobody wants it
+  void update(const void* context, const Place& word, const AtomicCall& call, void* result);
   /// The two halves of a put with signal: done at once, after what a fence orders before them.
-  void put_early(const void* context, int pe, char* to, const void* from, std::size_t bytes);
-  void signal(const void* context, int pe, void* word, const Update& update);
-  /// To be called before a read of [from, from + bytes) of `pe`.
-  void before_read(const void* context, int pe, const char* from, std::size_t bytes);
+  void put_early(const void* context, const Place& to, const void* from, std::size_t bytes);
+  void signal(const void* context, const Place& word, const AtomicCall& call);
+  /// To be called before a read of `bytes` at `from`.
+  void before_read(const void* context, const Place& from, std::size_t bytes);
   /// The same before an atomic operation that has a result.
-  void before_atomic(const void* context, int pe, const char* word, std::size_t width);
+  void before_atomic(const void* context, const Place& word, std::size_t width);
   void fence(const void* context);
   /// Everything of `context` is delivered when it returns.
   void quiet(const void* context);
@@ -69,16 +70,18 @@ class Chaos final {
   void drain();
 
  private:
+  enum class Kind { put, get, update };
   struct Operation {
+    Kind kind;
     const void* context;
-    int pe;
-    std::uint64_t epoch;  // fences of the context before it
-    std::uint64_t due_ns;
-    char* to;
-    const char* from;  // read at delivery, unless `data` holds it
+    Place place;
     std::size_t bytes;
-    std::vector<char> data;
-    Update update;  // none: a copy
+    const void* source = nullptr;  // of a put; read at delivery, unless `data` holds it
+    void* dest = nullptr;          // of a get, or of an update's result; null: nobody wants that
+    AtomicCall call{};             // of an update
+    std::vector<char> data{};
+    std::uint64_t epoch = 0;  // fences of the context before it
+    std::uint64_t due_ns = 0;
   };
   using Queue = std::list<Operation>;
 
@@ -88,13 +91,14 @@ class Chaos final {
   void add(Operation operation);
   /// Delivers what the last fence of `context` orders before anything to come at `pe`.
   void settle(const void* context, int pe) noexcept;
-  /// Delivers what is under way to these bytes, and all else to `pe`.
-  void settle_range(const void* context, int pe, const char* at, std::size_t bytes) noexcept;
+  /// Where something is under way to these bytes, delivers all that is to their PE.
+  void settle_range(const void* context, const Place& place, std::size_t bytes) noexcept;
   template <class Chosen>
   void deliver_all(Chosen&& chosen, bool slowly = false) noexcept;
   /// Whether nothing of the same context and target is still to come that a fence put before it.
   bool may_go(const Operation& operation) const noexcept;
-  static bool overlap(const Operation& operation, const char* at, std::size_t bytes) noexcept;
+  void carry_out(const Operation& operation) noexcept;
+  void carry_out_far(const Operation& operation) noexcept;
   void deliver(Queue::iterator operation) noexcept;
   void deliver_any() noexcept;
   void run();

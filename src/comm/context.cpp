@@ -20,13 +20,6 @@ std::size_t span_of(std::ptrdiff_t stride, std::size_t block, std::size_t blocks
 /// Whether the routine `call` has `part` in its name: the cold path tells forms of one operation apart by it.
 bool names(const char* call, const char* part) noexcept { return std::strstr(call, part) != nullptr; }
 
-void set_word(void* word, const Chaos::Update& update) noexcept {
-  std::atomic_ref(*static_cast<std::uint64_t*>(word)).exchange(update.operand);
-}
-void add_to_word(void* word, const Chaos::Update& update) noexcept {
-  std::atomic_ref(*static_cast<std::uint64_t*>(word)).fetch_add(update.operand);
-}
-
 Call strided_call(Call call, std::ptrdiff_t remote, std::ptrdiff_t local, std::size_t block, std::size_t blocks,
                   std::size_t width) noexcept {
   const auto w = static_cast<std::ptrdiff_t>(width);
@@ -71,34 +64,37 @@ void Context::fence_slow() const noexcept {
   if (domain_->transport != nullptr) domain_->transport->fence();
 }
 
-void Context::put_late(char* to, const void* source, std::size_t bytes, int pe, const char* call) const noexcept {
-  if (names(call, "signal")) return domain_->chaos->put_early(this, world_pe(pe), to, source, bytes);
-  domain_->chaos->put(this, world_pe(pe), to, source, bytes, !names(call, "_nbi"));
+void Context::put_late(const Chaos::Place& to, const void* source, std::size_t bytes, const char* call) const noexcept {
+  if (names(call, "signal")) return domain_->chaos->put_early(this, to, source, bytes);
+  domain_->chaos->put(this, to, source, bytes, !names(call, "_nbi"));
 }
 
 inline void Context::put_there(void* dest, const void* source, std::size_t bytes, int pe,
                                const char* call) const noexcept {
-  if (char* const to = at_slow(dest, bytes, pe, call))
-    return domain_->chaos != nullptr ? put_late(to, source, bytes, pe, call) : copy_shared(to, source, bytes);
+  char* const to = at_slow(dest, bytes, pe, call);
+  if (domain_->chaos != nullptr && bytes != 0) return put_late(place_of(dest, to, pe), source, bytes, call);
+  if (to != nullptr) return copy_shared(to, source, bytes);
   put_far(dest, source, bytes, pe);
 }
 
 inline void Context::get_there(void* dest, const void* source, std::size_t bytes, int pe,
                                const char* call) const noexcept {
-  const char* const from = at_slow(source, bytes, pe, call);
+  char* const from = at_slow(source, bytes, pe, call);
+  if (domain_->chaos != nullptr && bytes != 0) domain_->chaos->before_read(this, place_of(source, from, pe), bytes);
   if (from == nullptr) return get_far(dest, source, bytes, pe, call);
-  if (domain_->chaos != nullptr) domain_->chaos->before_read(this, world_pe(pe), from, bytes);
   fetch(dest, from, bytes);
 }
 
 inline void Context::get_nbi_there(void* dest, const void* source, std::size_t bytes, int pe,
                                    const char* call) const noexcept {
-  const char* const from = at_slow(source, bytes, pe, call);
+  char* const from = at_slow(source, bytes, pe, call);
+  if (domain_->chaos != nullptr && bytes != 0) {
+    const Chaos::Place place = place_of(source, from, pe);
+    // What a blocking call is made of, which waits by quiet_far only, is not delayed.
+    if (names(call, "_nbi")) return domain_->chaos->get_nbi(this, dest, place, bytes);
+    domain_->chaos->before_read(this, place, bytes);
+  }
   if (from == nullptr) return get_far_nbi(dest, source, bytes, pe);
-  // What a blocking call is made of, which waits for what is far only, is not delayed.
-  if (domain_->chaos != nullptr && names(call, "_nbi"))
-    return domain_->chaos->get_nbi(this, world_pe(pe), dest, from, bytes);
-  if (domain_->chaos != nullptr) domain_->chaos->before_read(this, world_pe(pe), from, bytes);
   copy_shared(dest, from, bytes);
 }
 
@@ -219,17 +215,21 @@ void Context::put_strided(void* dest, const void* source, std::ptrdiff_t dst, st
   });
   char* to = at(dest, span_of(dst, block, blocks, width), pe, call);
   if (!some) return;
+  if (domain_->chaos != nullptr) {
+    const char* from = static_cast<const char*>(source);
+    Chaos::Place place = place_of(dest, to, pe);
+    for (std::size_t i = 0; i < blocks; ++i, from += sst * w) {
+      put_late(place, from, block * width, call);
+      place.far.offset += static_cast<std::uint64_t>(dst * w);
+      if (to != nullptr) place.here += dst * w;
+    }
+    return;
+  }
   if (to == nullptr) {
     const char* from = static_cast<const char*>(source);
     Far place = far(dest, pe);
     for (std::size_t i = 0; i < blocks; ++i, from += sst * w, place.offset += static_cast<std::uint64_t>(dst * w))
       domain_->transport->put(place, from, block * width);
-    return;
-  }
-  if (domain_->chaos != nullptr) {
-    const char* from = static_cast<const char*>(source);
-    for (std::size_t i = 0; i < blocks; ++i, to += dst * w, from += sst * w)
-      put_late(to, from, block * width, pe, call);
     return;
   }
   copy_strided(to, static_cast<const char*>(source), dst * w, sst * w, block * width, blocks);
@@ -251,8 +251,10 @@ void Context::get_strided(void* dest, const void* source, std::ptrdiff_t dst, st
   const Observed observed(domain_->observer, [&] {
     return strided_call(call_of(call, CallKind::get, pe, source, dest, 0), sst, dst, block, blocks, width);
   });
-  const char* from = at(source, span_of(sst, block, blocks, width), pe, call);
+  char* const from = at(source, span_of(sst, block, blocks, width), pe, call);
   if (!some) return;
+  if (domain_->chaos != nullptr)
+    domain_->chaos->before_read(this, place_of(source, from, pe), span_of(sst, block, blocks, width));
   if (from == nullptr) {
     char* to = static_cast<char*>(dest);
     Far place = far(source, pe);
@@ -262,8 +264,6 @@ void Context::get_strided(void* dest, const void* source, std::ptrdiff_t dst, st
     await_far(*domain_, tally, call, pe);
     return;
   }
-  if (domain_->chaos != nullptr)
-    domain_->chaos->before_read(this, world_pe(pe), from, span_of(sst, block, blocks, width));
   copy_strided(static_cast<char*>(dest), from, dst * w, sst * w, block * width, blocks);
   order_after_reads();
 }
@@ -303,11 +303,12 @@ void Context::signal_watched(std::uint64_t* signal, std::uint64_t value, int op,
   observed_call.part = names(call, "_put");
   const Observed observed(domain_->observer, [&] { return observed_call; });
   std::uint64_t* const there = word(signal, pe, call);
-  if (there == nullptr) return signal_far(signal, value, op, pe, call);
   const bool known = op == static_cast<int>(SignalOp::set) || op == static_cast<int>(SignalOp::add);
   if (domain_->chaos != nullptr && known)
-    return domain_->chaos->signal(this, world_pe(pe), there,
-                                  {op == static_cast<int>(SignalOp::set) ? set_word : add_to_word, value});
+    return domain_->chaos->signal(
+        this, place_of(signal, there, pe),
+        {op == static_cast<int>(SignalOp::set) ? AtomicOp::swap : AtomicOp::add, sizeof *signal, value});
+  if (there == nullptr) return signal_far(signal, value, op, pe, call);
   signal_word(there, value, op, pe, call);
 }
 

@@ -254,7 +254,14 @@ class Context final {
     if (attention_->load(std::memory_order_relaxed) != 0) [[unlikely]]
       quiet_slow();
   }
-  /// An atomic operation on a far word: word() gave null for it. @return the value before
+  /// `address` of `pe` as chaos knows it. @param there  what at() gave for it
+  Chaos::Place place_of(const void* address, void* there, int pe) const noexcept {
+    return {far(address, pe), static_cast<char*>(there)};
+  }
+  // To the transport at once, whatever chaos does: what the library itself needs, and what chaos has had its way with.
+  // at() or word() gave null for `address` or `dest`.
+  void put_far(void* dest, const void* source, std::size_t bytes, int pe) const noexcept;
+  /// An atomic operation. @return the value before
   std::uint64_t fetch_far(const void* address, const AtomicCall& atomic, int pe, const char* call) const noexcept;
   /// The same; `old` (atomic.width bytes) is written by the time quiet returns.
   void fetch_far_nbi(const void* address, const AtomicCall& atomic, void* old, int pe) const noexcept;
@@ -405,7 +412,6 @@ class Context final {
   void put_there(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept;
   void get_there(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept;
   void get_nbi_there(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept;
-  void put_far(void* dest, const void* source, std::size_t bytes, int pe) const noexcept;
   void get_far(void* dest, const void* source, std::size_t bytes, int pe, const char* call) const noexcept;
   void get_far_nbi(void* dest, const void* source, std::size_t bytes, int pe) const noexcept;
   void signal_far(const std::uint64_t* signal, std::uint64_t value, int op, int pe, const char* call) const noexcept;
@@ -479,8 +485,9 @@ class Context final {
                                                     const char* call) const noexcept;
   [[noreturn]] void misaligned(const void* address, std::size_t size, const char* call) const noexcept;
   [[gnu::cold]] void fence_slow() const noexcept;
-  /// Leaves a put to mapped memory to chaos.
-  [[gnu::cold]] void put_late(char* to, const void* source, std::size_t bytes, int pe, const char* call) const noexcept;
+  /// Leaves a put to chaos.
+  [[gnu::cold]] void put_late(const Chaos::Place& to, const void* source, std::size_t bytes,
+                              const char* call) const noexcept;
   [[gnu::cold]] void require_slow(const char* call) const noexcept;
   [[gnu::cold]] void signal_slow(std::uint64_t* signal, std::uint64_t value, int op, int pe,
                                  const char* call) const noexcept;

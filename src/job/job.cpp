@@ -301,8 +301,8 @@ void Job::access(const void* address, std::size_t bytes, bool writes, std::uintp
 
 void Job::stop(const char* call) {
   if (device_ != nullptr) device_->leave();
-  world_->quiet();
   if (chaos_ != nullptr) chaos_->drain();
+  world_->quiet();  // what was just handed to the transport, too
   if (const auto damage = segments_.damage(true)) fatal(call, *damage);
   observers_->stop();
   leaving_team_->sync(call);

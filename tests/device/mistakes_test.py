@@ -56,10 +56,10 @@ CASES = {
 # The same with SHOAL_CHECK=1, which knows of blocks.
 CHECKED = {
     "pe_n": r"p: pe: PE 3 is out of range: this job has PEs 0 to 2; pass one of them; at \S+",
-    "overrun_dest": r"put: dest: 0x[0-9a-f]+ is in no allocated block: the one before it, of 8000 bytes at 0x[0-9a-f]+, ends \d+ bytes earlier",
-    "overrun_local": r"get: dest: 0x[0-9a-f]+ is in no allocated block",
-    "past_block": r"put: dest: 32 bytes from 0x[0-9a-f]+ run 16 bytes past the end of the block of 8000 bytes at 0x[0-9a-f]+",
-    "past_block_local": r"get: dest: 32 bytes from 0x[0-9a-f]+ run 16 bytes past the end of the block of 8000 bytes",
+    "overrun_dest": r"put: dest: heap of a team of 3 PEs \+ 0x[0-9a-f]+ is in no allocated block: the one before it, of 8000 bytes at heap of a team of 3 PEs \+ 0x[0-9a-f]+, ends \d+ bytes earlier",
+    "overrun_local": r"get: dest: heap of a team of 3 PEs \+ 0x[0-9a-f]+ is in no allocated block",
+    "past_block": r"put: dest: 32 bytes from heap of a team of 3 PEs \+ 0x[0-9a-f]+ run 16 bytes past the end of the block of 8000 bytes at heap of a team of 3 PEs \+ 0x[0-9a-f]+",
+    "past_block_local": r"get: dest: 32 bytes from heap of a team of 3 PEs \+ 0x[0-9a-f]+ run 16 bytes past the end of the block of 8000 bytes",
 }
 CRASHES = {"segv": (11, r"Segmentation fault.*0x10\b"), "fpe": (8, r"Floating point exception"), "abort": (6, None)}
 

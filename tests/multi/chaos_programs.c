@@ -55,6 +55,18 @@ static void sync(void) {
   }
 }
 
+/// The same where only PE 0 puts, which over nodes is the one that lets PE 1, of its node, go on.
+static void neighbour(void) {
+  for (long round = 1; round <= rounds; ++round) {
+    fill(source, round);
+    if (me == 0) shmem_long_put(data, source, N, 1);
+    if (right) shmem_quiet();
+    shmem_sync_all();
+    if (me == 1) all_are(data, round);
+    shmem_barrier_all();
+  }
+}
+
 /// The source of a put without blocking is read until quiet.
 static void reuse(void) {
   for (long round = 1; round <= rounds; ++round) {
@@ -158,7 +170,7 @@ static void own(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"fetch", fetch}, {"context", context}, {"reduce", reduce}, {"fence", fence}, {"sync", sync}, {"reuse", reuse}, {"get", get}, {"twice", twice}, {"own", own}};
+} cases[] = {{"fetch", fetch}, {"context", context}, {"reduce", reduce}, {"fence", fence}, {"sync", sync}, {"neighbour", neighbour}, {"reuse", reuse}, {"get", get}, {"twice", twice}, {"own", own}};
 
 int main(int argc, char **argv) {
   if (argc < 3) return 99;

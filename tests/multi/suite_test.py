@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conformance suite and the examples under SHOAL_CHAOS, SHOAL_CHECK or SHOAL_RACE.
 
-Needs in the environment SHOALRUN, UNDER (one of these names) and PROGRAMS, separated by colons. With SHOAL_TEST_FULL=1 more
-seeds and numbers of PEs.
+Needs in the environment SHOALRUN, UNDER (one of these names) and PROGRAMS, separated by colons; NODES, if it is there, is what
+shoalrun's --fake-nodes says. With SHOAL_TEST_FULL=1 more seeds and numbers of PEs.
 """
 import concurrent.futures
 import os
@@ -15,6 +15,7 @@ import unittest
 SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
 UNDER = os.environ.get("UNDER", "SHOAL_CHAOS")
 PROGRAMS = [path for path in os.environ.get("PROGRAMS", "").split(":") if path]
+NODES = ["--fake-nodes", os.environ["NODES"]] if "NODES" in os.environ else []
 FULL = os.environ.get("SHOAL_TEST_FULL") == "1"
 DEADLINE = 240  # seconds
 AT_ONCE = 3  # under chaos a job mostly waits
@@ -60,7 +61,7 @@ class Suite(unittest.TestCase):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
         environment.update({UNDER: value, "SHOAL_TEST_PES": str(pes)})
         began = time.monotonic()
-        found = subprocess.run([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", str(pes), *arguments], stdout=subprocess.PIPE,
+        found = subprocess.run([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", str(pes), *NODES, *arguments], stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, env=environment, timeout=DEADLINE, stdin=subprocess.DEVNULL)
         return time.monotonic() - began, found
 

@@ -63,4 +63,12 @@ if(NOT CMAKE_CROSSCOMPILING)
         "SHOALRUN=$<TARGET_FILE:shoalrun>;UNDER=${variable};PROGRAMS=${programs}")
     endforeach()
   endforeach()
+  # What chaos delays on the way to other nodes.
+  set(programs "")
+  foreach(name rma rma_strided ordering signals atomics collectives contexts locks)
+    string(APPEND programs "$<TARGET_FILE:conformance_${name}>:")
+  endforeach()
+  add_test(NAME multi.suite_chaos_nodes COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/suite_test.py)
+  set_tests_properties(multi.suite_chaos_nodes PROPERTIES LABELS "multi" TIMEOUT 900 ENVIRONMENT
+    "SHOALRUN=$<TARGET_FILE:shoalrun>;UNDER=SHOAL_CHAOS;NODES=2:cyclic;PROGRAMS=${programs}")
 endif()
