@@ -65,7 +65,7 @@ if(NOT CMAKE_CROSSCOMPILING)
   endforeach()
   # What chaos delays on the way to other nodes.
   set(programs "")
-  foreach(name rma rma_strided ordering signals atomics collectives contexts locks)
+  foreach(name rma rma_strided ordering signals atomics collectives reductions contexts locks)
     string(APPEND programs "$<TARGET_FILE:conformance_${name}>:")
   endforeach()
   add_test(NAME multi.suite_chaos_nodes COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/suite_test.py)
