@@ -66,7 +66,8 @@ void each_symbol(const char* path, const Callback<const ElfW(Sym) &, std::string
     return;
   const auto* sections = image.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
   if (sections == nullptr) return;
-  for (const ElfW(Word) kind : {SHT_SYMTAB, SHT_DYNSYM})
+  static constexpr ElfW(Word) kTables[] = {SHT_SYMTAB, SHT_DYNSYM};
+  for (const ElfW(Word) kind : kTables)
     for (std::size_t i = 0; i < header->e_shnum; ++i)
       if (sections[i].sh_type == kind && sections[i].sh_link < header->e_shnum)
         return see_table(image, sections[i], sections[sections[i].sh_link], see);
