@@ -23,11 +23,11 @@ std::vector<std::string> explain(const std::vector<PeState>& pes, std::uint64_t 
 inline constexpr std::size_t kMostVerdicts = 8;
 
 /// Whether nothing will ever change again, whatever the PEs that compute do: PEs that wait for each other in a circle,
-/// a meeting that a PE which has finished can no longer enter, or a lock that such a one holds. Empty when it cannot be told; else the sentences that
-/// say why.
+/// a meeting that a PE which has finished can no longer enter, or a lock that such a one holds. Empty when it cannot be
+/// told; else the sentences that say why.
 std::vector<std::string> find_deadlock(const std::vector<PeState>& pes, std::uint64_t now, std::uint64_t least_age_ns);
-/// The same for who only tells of it: also values that nobody is left to write, unless something outside of the job
-/// does.
+/// The same, and values that no PE is left to write. Who ends a job by it sees to it that nothing else writes: other
+/// threads, what is on its way between nodes.
 std::vector<std::string> find_standstill(const std::vector<PeState>& pes, std::uint64_t now,
                                          std::uint64_t least_age_ns);
 

@@ -30,7 +30,11 @@ void* address(const void* base, std::size_t offset) noexcept {
 /// put stays under way: a collective promises no more.
 void give(Group& group, void* range, const void* from, std::size_t bytes, int member, const char* call) noexcept {
   if (char* const there = group.at(range, bytes, member, call)) return copy_shared(there, from, bytes);
-  group.world().put_far(range, from, bytes, group.world_pe(member));
+  const Context& world = group.world();
+  const int pe = group.world_pe(member);
+  const Observed observed(world.domain().observer,
+                          [&] { return world.call_of(call, CallKind::put, pe, range, from, bytes); });
+  world.put_far(range, from, bytes, pe);
 }
 
 /// The leader's dest = the sources of this node's members, combined in their order; each member sees to a part of it.

@@ -72,7 +72,7 @@ std::uintptr_t caller_address() noexcept {
   const int depth = ::backtrace(frames, kDeepest);
   const OwnCode& own = OwnCode::instance();
   std::uintptr_t in_header = 0;
-  bool inside = false, through_libc = false;
+  bool inside = false, through_runtime = false;
   for (int i = 0; i < depth; ++i) {
     const auto address = reinterpret_cast<std::uintptr_t>(frames[i]);
     if (own.in_library(address)) {
@@ -80,8 +80,8 @@ std::uintptr_t caller_address() noexcept {
       continue;
     }
     if (!inside) continue;
-    through_libc = through_libc || own.in_libc(address);
-    if (own.in_libc(address) || (through_libc && i == depth - 1)) continue;  // a handler of exit; _start is behind
+    through_runtime = through_runtime || own.in_runtime(address);
+    if (own.in_runtime(address) || (through_runtime && i == depth - 1)) continue;  // a handler of exit, or a thread of the library; _start is behind
     if (!own.in_header(address - 1)) return address;
     if (in_header == 0) in_header = address;
   }

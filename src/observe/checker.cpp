@@ -77,7 +77,11 @@ void Checker::fatal(const char* call, const std::string& what) const noexcept {
 
 void Checker::begin(const Call& call) noexcept {
   enter_thread(call);
-  if (call.kind == CallKind::memory && call.collective->dest != nullptr) check_guard(call);
+  if (call.kind == CallKind::local) return;
+  if (call.kind == CallKind::memory) {  // before a new block's own guard covers what was written over another's
+    check_guards(call);
+    if (call.collective->dest != nullptr) check_guard(call);
+  }
   if (call.collective == nullptr) {
     // It may be, or lead to, what tells this PE that others have gone on.
     forget_psyncs();
@@ -99,7 +103,7 @@ void Checker::begin(const Call& call) noexcept {
 }
 
 void Checker::end(const Call& call) noexcept {
-  if (call.kind == CallKind::meeting || call.kind == CallKind::memory) check_guards(call);
+  if (call.kind == CallKind::meeting) check_guards(call);
   if (thread_level_ == SHMEM_THREAD_SERIALIZED && one_thread_calls(call))
     inside_.fetch_sub(1, std::memory_order_release);
 }
@@ -294,7 +298,7 @@ void Checker::waiting(const char* call) noexcept {
   std::string text;
   const std::lock_guard guard(stuck_mutex_);
   // A thread of the program's own might store the value that this one waits for.
-  const bool values = thread_level_ == SHMEM_THREAD_SINGLE;
+  const bool values = thread_level_ == SHMEM_THREAD_SINGLE && !domain_.spans_nodes();  // what is on its way is no PE's
   for (const std::string& verdict : standstill_.look(std::move(states), now_ns(), kLeastAgeNs, values))
     text += (text.empty() ? "" : ". ") + verdict;
   if (!text.empty()) fatal(call, "the job can never go on: " + text);

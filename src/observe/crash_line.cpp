@@ -41,10 +41,11 @@ std::uintptr_t crash_address(const void* context) noexcept {
 void tell(int number, const siginfo_t& info, const void* context) {
   const std::uintptr_t at = crash_address(context);
   const OwnCode& own = OwnCode::instance();
-  const bool in_program = at != 0 && !own.in_library(at) && !own.in_libc(at) && !own.in_header(at);
+  const bool in_program = at != 0 && !own.in_library(at) && !own.in_runtime(at) && !own.in_header(at);
   // What is looked up is the byte before.
   const std::string line = describe_code(in_program ? at + 1 : caller_address());
-  const std::string touched = info.si_code > 0 ? strf(" at address %p", info.si_addr) : "";
+  const bool knows = (number == SIGSEGV || number == SIGBUS) && info.si_code > 0 && info.si_code != SI_KERNEL;
+  const std::string touched = knows ? strf(" at address %p", info.si_addr) : "";
   print_line(crash_speaker.load(std::memory_order_relaxed),
              strf("crashed by signal %d (%s)%s; at %s", number, ::sigdescr_np(number), touched.c_str(), line.c_str()));
 }

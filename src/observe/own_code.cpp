@@ -2,6 +2,7 @@
 #include "observe/own_code.hpp"
 
 #include <cxxabi.h>
+#include <dlfcn.h>
 #include <elf.h>
 #include <gnu/libc-version.h>
 #include <link.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <string_view>
 
@@ -44,10 +46,12 @@ CodeRange part_of(std::uintptr_t address) {
 /// Of namespace shoal or std, a lambda in one of them, or of the overloads of shmem.h.
 bool is_header_name(std::string_view name) noexcept {
   if (name.substr(0, 2) != "_Z") return false;
-  name.remove_prefix(std::min(name.find_first_not_of("ZNK", 2), name.size()));
-  for (const std::string_view scope : {"5shoal", "St", "9__gnu_cxx", "15shmem_overloads"})
-    if (name.substr(0, scope.size()) == scope) return true;
-  return false;
+  const std::size_t begin = std::min(name.find_first_not_of("ZNK", 2), name.size());
+  const bool nested = name.substr(0, begin).find('N') != std::string_view::npos;
+  name.remove_prefix(begin);
+  for (const std::string_view scope : {"5shoal", "9__gnu_cxx", "15shmem_overloads"})
+    if (nested && name.substr(0, scope.size()) == scope) return true;
+  return name.substr(0, 2) == "St";
 }
 
 /// Calls see(name, where) of each function of a file, by the file's own addresses.
@@ -77,11 +81,21 @@ int add_module(dl_phdr_info* info, std::size_t, void* to) {
   return 0;
 }
 
+/// Of the C++ library, where it is a file of its own.
+CodeRange cxx_library() {
+  Dl_info info{};
+  void* const inside = reinterpret_cast<void*>(&std::terminate);
+  if (::dladdr(inside, &info) == 0 || info.dli_fname == nullptr || std::strstr(info.dli_fname, "libstdc++") == nullptr)
+    return {};
+  return part_of(reinterpret_cast<std::uintptr_t>(inside));
+}
+
 }  // namespace
 
 OwnCode::OwnCode()
     : library_(part_of(reinterpret_cast<std::uintptr_t>(&OwnCode::instance))),
-      libc_(part_of(reinterpret_cast<std::uintptr_t>(&::gnu_get_libc_version))) {
+      libc_(part_of(reinterpret_cast<std::uintptr_t>(&::gnu_get_libc_version))),
+      cxx_(cxx_library()) {
   Found found{library_, headers_};
   ::dl_iterate_phdr(add_module, &found);
   std::sort(headers_.begin(), headers_.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });

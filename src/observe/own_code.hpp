@@ -22,13 +22,13 @@ class OwnCode final {
 
   /// Of this library, or, where it is linked statically, of what holds it.
   bool in_library(std::uintptr_t address) const noexcept { return library_.holds(address); }
-  bool in_libc(std::uintptr_t address) const noexcept { return libc_.holds(address); }
+  bool in_runtime(std::uintptr_t address) const noexcept { return libc_.holds(address) || cxx_.holds(address); }
   /// Of a function of such a header that the compiler did not inline.
   bool in_header(std::uintptr_t address) const noexcept;
 
  private:
   OwnCode();
-  CodeRange library_, libc_;
+  CodeRange library_, libc_, cxx_;
   std::vector<CodeRange> headers_;  // sorted, apart from each other
 };
 

@@ -100,9 +100,8 @@ std::string Profile::as_text() const {
   if (n_pes_ > kMostInText)
     return text + "bytes from PE to PE: too many PEs to print; SHOAL_PROFILE=name.html draws them\n";
   text +=
-      "bytes that a PE (row) wrote to, or read from, a PE (column), but for collectives on one node; k, M, G: powers "
-      "of "
-      "1000\n        ";
+      "bytes that a PE (row) wrote to, or read from, a PE (column), but for collectives on one node; "
+      "k, M, G: powers of 1000\n        ";
   for (int to = 0; to < n_pes_; ++to) text += strf(" %7d", to);
   text += "\n";
   for (int from = 0; from < n_pes_; ++from) {

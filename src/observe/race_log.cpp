@@ -229,7 +229,8 @@ bool RaceRecorder::looks_again(const RaceEvent& event) const noexcept {
   const auto kind = static_cast<CallKind>(event.kind);
   const bool looks = kind == CallKind::test || (kind == CallKind::atomic && event.writes == 0);
   return looks && last.kind == event.kind && last.writes == event.writes && last.name == event.name &&
-         last.site == event.site && last.pe == event.pe && last.remote == event.remote && last.local == event.local;
+         last.site == event.site && last.pe == event.pe && last.remote == event.remote && last.local == event.local &&
+         last.context == event.context && last.unfinished == event.unfinished;
 }
 
 void RaceRecorder::add(RaceEvent& event, const std::string& name, std::uint64_t site) {

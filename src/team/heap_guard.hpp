@@ -25,7 +25,7 @@ class HeapGuard final : public Blocks {
   /// @param segments  is told when blocks come or go; outlives this
   HeapGuard(const char* base, SegmentTable& segments)
       : base_(reinterpret_cast<std::uintptr_t>(base)), segments_(segments) {}
-  /// The block at `start` was handed out; kBytes behind it are nobody else's, and kBytes before it are not used.
+  /// The block at `start` was handed out; kBytes behind it and before it are in no block, but may guard two.
   void allocated(char* start, std::size_t bytes) noexcept;
   void freed(char* start) noexcept;
   static constexpr std::size_t kLooked =

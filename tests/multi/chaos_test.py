@@ -44,7 +44,7 @@ class Chaos(unittest.TestCase):
 
     def test_one_round_shows_a_mistake_under_most_seeds(self):
         # Which puts overtake others is the seed's to say; whether PE 1 looks in time at a flag that came early, the machine's.
-        for case, least in (("twice", 12), ("fence", 6)):
+        for case, least in (("twice", 12), ("fence", 4)):
             with self.subTest(case):
                 found = [seed for seed in range(1, 21) if run([PROGRAM, case, "wrong", "1"], SHOAL_CHAOS=str(seed)).returncode == 1]
                 self.assertGreaterEqual(len(found), least, f"only seeds {found}")

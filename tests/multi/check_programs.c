@@ -159,6 +159,11 @@ static void overrun(void) {
   if (me == 1) heap[64] = 1;
   shmem_barrier_all(); // wrong
 }
+static void overrun_covered(void) { // by the guard of the next block, which comes right behind
+  long *p = shmem_malloc(64);
+  if (me == 1 && p != NULL) p[8] = 1;
+  p = shmem_malloc(64); // wrong
+}
 static void underrun(void) {
   char *p = shmem_malloc(1000), *q = shmem_malloc(1000);
   if (me == 1 && p != NULL) q[-3] = 1;
@@ -316,6 +321,12 @@ static void psync_third(void) {
 static void psync_again_for_two(void) { // PEs 0 and 1 meet in between, but not PE 2
   shmem_long_sum_to_all(dest, source, 1, 0, 0, npes, work, psync);
   if (me < 2) shmem_long_sum_to_all(dest, source, 1, 0, 0, 2, work, other_psync);
+  shmem_long_sum_to_all(dest, source, 1, 0, 0, npes, work, psync); // wrong
+}
+static void psync_around_ctx(void) { // to make a context orders nothing
+  shmem_ctx_t ctx;
+  shmem_long_sum_to_all(dest, source, 1, 0, 0, npes, work, psync);
+  if (shmem_ctx_create(0, &ctx) != 0) exit(96);
   shmem_long_sum_to_all(dest, source, 1, 0, 0, npes, work, psync); // wrong
 }
 static void psync_unset(void) {
@@ -514,8 +525,8 @@ static const struct {
     CASE(psync_again_for_two), CASE(operations), CASE(types), CASE(counts), CASE(roots),
     CASE(addresses), CASE(team), CASE(never), CASE(locks), CASE(freed_put), CASE(freed_source), CASE(never_allocated), CASE(past_block),
     CASE(past_block_get), CASE(past_block_batch), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
-    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_freed), CASE(underrun), CASE(freed_fetch), CASE(overlap_broadcast), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
-    CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_unset), CASE(thread), CASE(thread_create), CASE(thread_team_create), CASE(thread_session),
+    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_covered), CASE(overrun_freed), CASE(underrun), CASE(freed_fetch), CASE(overlap_broadcast), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
+    CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_around_ctx), CASE(psync_unset), CASE(thread), CASE(thread_create), CASE(thread_team_create), CASE(thread_session),
     CASE(lock_of_other), CASE(lock_twice), CASE(team_destroyed), CASE(ctx_destroyed), CASE(free_twice), CASE(free_inside), CASE(free_private),
     CASE(pe_out_of_range), CASE(misaligned_put), CASE(misaligned_put_later), CASE(misaligned_source), CASE(misaligned_get), CASE(misaligned_p),
     CASE(misaligned_strided), CASE(misaligned_reduce), CASE(misaligned_to_all), CASE(misaligned_collect),

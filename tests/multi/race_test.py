@@ -149,7 +149,7 @@ class Race(unittest.TestCase):
             try:
                 wait_for(r"^shoal: race: looking on PE 0 for unordered accesses: \d+ % done after \d+ s$")
                 process.send_signal(signal.SIGUSR1)
-                wait_for(r"^shoalrun: PE 1: in shmem_finalize, which all PEs have called: looking on PE 0 for unordered accesses, for ")
+                wait_for(r"^shoalrun: PE 1 \(pid \d+\): in shmem_finalize, which all PEs have called: looking on PE 0 for unordered accesses, for ")
             finally:
                 process.terminate()
 

@@ -75,7 +75,7 @@ void CopyEngine::keep_source(Task& task) {
     task.kept = std::make_unique<char[]>(all);
     char* to = task.kept.get();
     for (device::Block& block : task.batch) {
-      std::memcpy(to, block.source, block.bytes);
+      if (block.bytes != 0) std::memcpy(to, block.source, block.bytes);
       block.source = to;
       to += block.bytes;
     }

@@ -151,7 +151,7 @@ __device__ inline void copy_strided(Handle, char* to, const char* from, std::ptr
   }
   __syncthreads();
 }
-/// The body in the widest units that both sides' places allow, the rest byte by byte.
+/// The body in the widest units that both sides' places allow, and then the rest.
 __device__ inline void copy(Handle, void* to, const void* from, std::size_t bytes) noexcept {
   auto* d = static_cast<char*>(to);
   const auto* s = static_cast<const char*>(from);
@@ -163,7 +163,13 @@ __device__ inline void copy(Handle, void* to, const void* from, std::size_t byte
     case 4: copy_units<unsigned>(d, s, 0, 0, body / 4, 1); break;
     default: copy_units<char>(d, s, 0, 0, body, 1); break;
   }
-  for (std::size_t i = body + threadIdx.x; i < bytes; i += blockDim.x) d[i] = s[i];
+  const std::size_t rest = bytes - body;
+  switch (unit_of(reinterpret_cast<std::uintptr_t>(d + body), reinterpret_cast<std::uintptr_t>(s + body), rest)) {
+    case 16: break;  // there is none
+    case 8: copy_units<unsigned long long>(d + body, s + body, 0, 0, rest / 8, 1); break;
+    case 4: copy_units<unsigned>(d + body, s + body, 0, 0, rest / 4, 1); break;
+    default: copy_units<char>(d + body, s + body, 0, 0, rest, 1); break;
+  }
   __syncthreads();
 }
 
