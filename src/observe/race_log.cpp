@@ -172,7 +172,7 @@ RaceRange RaceRecorder::range_of(const void* address, std::size_t bytes, std::si
   const auto where = reinterpret_cast<std::uintptr_t>(address);
   const Segment* segment = address == nullptr || bytes == 0 ? nullptr : domain_.segments->find(where, 1);
   if (segment == nullptr) return {};
-  return {segment->key, static_cast<std::int32_t>(stride), where - segment->base, bytes, block};
+  return {segment->key, stride, where - segment->base, bytes, block};
 }
 
 RaceGroup RaceRecorder::group_of(const Group& group) const {

@@ -17,7 +17,7 @@ namespace shoal {
 /// A range of symmetric memory by names that are equal on all PEs; bytes 0: none.
 struct RaceRange {
   std::uint32_t segment = 0;  ///< its key
-  std::int32_t stride = 0;    ///< from start to start
+  std::int64_t stride = 0;    ///< from start to start
   std::uint64_t offset = 0, bytes = 0;
   std::uint64_t block = 0;  ///< strided: blocks of so many bytes, else 0
   bool operator==(const RaceRange&) const = default;

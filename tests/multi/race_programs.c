@@ -535,6 +535,14 @@ static void large(void) {
     if (me == 0) shmem_putmem(block, block, kBytes, 1);
   shmem_barrier_all();
 }
+static void far_strides(void) { // 1 and 4 GiB behind the start
+  long *block = shmem_malloc((4UL << 30) + sizeof *block);
+  const ptrdiff_t gap = (3L << 30) / (ptrdiff_t)sizeof *block;
+  if (block == NULL) exit(96);
+  if (me == 0) shmem_long_iput(block + (1L << 30) / (ptrdiff_t)sizeof *block, source, gap, 1, 2, 2);
+  if (me == 1) shmem_long_p(block, 5, 2);
+  shmem_barrier_all();
+}
 static void strided(void) {
   enum { kMany = (1 << 18) + 1 };
   long *block = shmem_malloc(2 * kMany * sizeof *block);
@@ -560,7 +568,7 @@ static const struct {
 } cases[] = {{"slow", slow}, {"source_nbi", source_nbi}, {"dest_nbi", dest_nbi}, {"read_nbi", read_nbi}, {"result_nbi", result_nbi}, {"not_blocking", not_blocking}, {"answered", answered}, {"polled_nbi", polled_nbi}, {"double_buffer", double_buffer}, {"some_of_many", some_of_many}, {"pipeline", pipeline}, {"tried", tried}, {"broadcast_leaf", broadcast_leaf}, {"scan_from_behind", scan_from_behind}, {"reduce_only", reduce_only}, {"dest_of_another", dest_of_another}, {"source_of_another", source_of_another}, {"no_elements", no_elements}, {"flows", flows}, {"active_sets", active_sets}, {"barrier_of_another", barrier_of_another}, {"fence_of_another", fence_of_another}, {"flag_of_another", flag_of_another}, {"quiet_of_another", quiet_of_another}, {"contexts", contexts}, {"team_destroyed", team_destroyed}, {"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
              {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"collectives", collectives}, {"semaphore", semaphore}, {"endless", endless}, {"heaps", heaps},
-             {"synced_the_other_way", synced_the_other_way}, {"teams_of_the_same", teams_of_the_same}, {"large", large}, {"strided", strided}, {"early", early}};
+             {"synced_the_other_way", synced_the_other_way}, {"teams_of_the_same", teams_of_the_same}, {"large", large}, {"far_strides", far_strides}, {"strided", strided}, {"early", early}};
 
 static void last_words(void) { puts("exit handler ran"); }
 

@@ -125,6 +125,7 @@ class Race(unittest.TestCase):
 
     def test_ordered_accesses_raise_no_alarm(self):
         self.check_right(PROGRAM, RIGHT)
+        self.check_right(PROGRAM, ["far_strides"], SHMEM_SYMMETRIC_SIZE="5g")
 
     def test_what_collectives_over_nodes_are_made_of_raises_no_alarm(self):
         self.check_right(PROGRAM, ["collectives"], SHOAL_FAKE_NODES="3")
