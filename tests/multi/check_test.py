@@ -11,6 +11,8 @@ import subprocess
 import sys
 import unittest
 
+from launcher_support import has_sanitizer
+
 SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
 PROGRAM = os.environ.get("CHECK_PROGRAMS", "check_programs")
 SOURCE = os.environ.get("CHECK_SOURCE", "check_programs.c")
@@ -99,12 +101,6 @@ CASES = {
 }
 
 
-def has_sanitizer():
-    with open(PROGRAM, "rb") as file:
-        program = file.read()
-    return b"__asan_init" in program or b"__tsan_init" in program
-
-
 def wrong_lines():
     """{case: numbers of the lines in it that are marked as wrong}"""
     lines, case = {}, None
@@ -135,7 +131,7 @@ class Check(unittest.TestCase):
                 if shutil.which("addr2line") and case not in ("serialized", "never", "team", "locks", "overrun_last"):
                     self.assertRegex(run.stderr, rf"check_programs\.c:({'|'.join(map(str, wrong[case]))})\b", case)
 
-    @unittest.skipIf(has_sanitizer(), "the sanitizer has a handler of its own")
+    @unittest.skipIf(has_sanitizer("address", "thread"), "the sanitizer has a handler of its own")
     def test_a_crash_is_told_with_its_line_and_ends_as_before(self):
         wrong = wrong_lines()
         for case, at in (("crash", r" at address \S+"), ("crash_in_put", r" at address \S+"), ("crash_by_kill", "")):

@@ -10,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-from launcher_support import LIMIT, PE, PROMPT, SHELL, SHOALRUN, LauncherTest, eventually, has_thread_sanitizer, processes_with
+from launcher_support import LIMIT, PE, PROMPT, SHELL, SHOALRUN, LauncherTest, eventually, has_sanitizer, processes_with
 
 
 QUIET = "exec 3>&2 2>/dev/null;"  # the shell's own line about a killed program is not what is looked at
@@ -79,7 +79,7 @@ class Failure(LauncherTest):
         self.assert_one_line(run, "PE 1 .* exited with status 0 before shmem_init, which other PEs have called; what it left running has not called it either")
         self.assertGreater(run.seconds, 4.5, run)
 
-    @unittest.skipIf(has_thread_sanitizer(), "the limit stops the sanitizer itself")
+    @unittest.skipIf(has_sanitizer("thread"), "the limit stops the sanitizer itself")
     def test_a_low_limit_of_file_sizes_is_told(self):
         run = self.run_job("-n", "2", "/bin/true", preexec_fn=lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_FSIZE, (0, 0)))
         self.assertEqual(run.status, 1, run)

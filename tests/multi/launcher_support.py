@@ -35,10 +35,11 @@ def processes_with(mark):
     return found
 
 
-def has_thread_sanitizer():
-    """Whether the launcher was built with it; its PEs are then, too."""
+def has_sanitizer(*kinds):
+    """Whether the launcher was built with one of these, "thread" or "address"; its PEs are then, too."""
     with open(SHOALRUN, "rb") as file:
-        return b"__tsan_init" in file.read()
+        launcher = file.read()
+    return any(f"__{kind[0]}san_init".encode() in launcher for kind in kinds)
 
 
 def eventually(condition, seconds=LIMIT):

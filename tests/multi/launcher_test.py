@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from launcher_support import LIMIT, PE, PROMPT, SHELL, SHOALRUN, LauncherTest, eventually, has_thread_sanitizer
+from launcher_support import LIMIT, PE, PROMPT, SHELL, SHOALRUN, LauncherTest, eventually, has_sanitizer
 
 # A shell as far as it takes: starts its arguments in the foreground, takes the terminal back without a signal, finds what is typed,
 # and asks the launcher for its table, then to end.
@@ -358,7 +358,7 @@ class Sessions(LauncherTest):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(self.finish(process).status, 143)
 
-    @unittest.skipIf(has_thread_sanitizer(), "the sanitizer's own thread lives on")
+    @unittest.skipIf(has_sanitizer("thread"), "the sanitizer's own thread lives on")
     def test_a_pe_whose_last_thread_ends_exits_with_0(self):
         run = self.run_job("-n", "2", PE, "hello", "watch", "barrier", "leave", "threadexit")
         self.assertEqual((run.status, run.err), (0, ""), run)
