@@ -78,10 +78,8 @@ void Checker::fatal(const char* call, const std::string& what) const noexcept {
 void Checker::begin(const Call& call) noexcept {
   enter_thread(call);
   if (call.kind == CallKind::local) return;
-  if (call.kind == CallKind::memory) {  // before a new block's own guard covers what was written over another's
-    check_guards(call);
-    if (call.collective->dest != nullptr) check_guard(call);
-  }
+  // Before a new block's own guard covers what was written over another's, and before one that is freed is no more.
+  if (call.kind == CallKind::memory) check_guards(call, call.collective->dest);
   if (call.collective == nullptr) {
     // It may be, or lead to, what tells this PE that others have gone on.
     forget_psyncs();
@@ -103,7 +101,7 @@ void Checker::begin(const Call& call) noexcept {
 }
 
 void Checker::end(const Call& call) noexcept {
-  if (call.kind == CallKind::meeting) check_guards(call);
+  if (call.kind == CallKind::meeting) check_guards(call, nullptr);
   if (thread_level_ == SHMEM_THREAD_SERIALIZED && one_thread_calls(call))
     inside_.fetch_sub(1, std::memory_order_release);
 }
@@ -129,16 +127,8 @@ void Checker::enter_thread(const Call& call) noexcept {
   }
 }
 
-void Checker::check_guards(const Call& call) const noexcept {
-  if (const auto damage = domain_.segments->damage(false)) fatal(call.name, *damage);
-}
-
-/// Of the block that is freed, before it is no more.
-void Checker::check_guard(const Call& call) const noexcept {
-  const void* const block = call.collective->dest;
-  const Segment* const segment = domain_.segments->find(reinterpret_cast<std::uintptr_t>(block), 1);
-  if (segment == nullptr || segment->blocks == nullptr) return;
-  if (const auto damage = segment->blocks->damage(block)) fatal(call.name, *damage);
+void Checker::check_guards(const Call& call, const void* always) const noexcept {
+  if (const auto damage = domain_.segments->damage(false, always)) fatal(call.name, *damage);
 }
 
 void Checker::check_range(const Call& call, const char* what, const void* address, std::size_t bytes) const noexcept {

@@ -104,21 +104,19 @@ std::string HeapGuard::explain(std::uintptr_t address, std::size_t bytes) const 
   return at(address) + " is in no allocated block; allocate it, and use it until it is freed";
 }
 
-std::optional<std::string> HeapGuard::damage(bool all) const {
+std::optional<std::string> HeapGuard::damage(bool all, const void* always) const {
   const std::shared_lock guard(mutex_);
+  all = all || live_.size() <= kLooked;
+  if (!all)
+    if (const auto wanted = live_.find(reinterpret_cast<std::uintptr_t>(always)); wanted != live_.end())
+      if (auto text = damage_of(wanted)) return text;
   auto block = live_.lower_bound(next_.load(std::memory_order_relaxed));
-  for (std::size_t looked = all ? live_.size() : std::min(kLooked, live_.size()); looked > 0; --looked, ++block) {
+  for (std::size_t looked = all ? live_.size() : kLooked; looked > 0; --looked, ++block) {
     if (block == live_.end()) block = live_.begin();
     if (auto text = damage_of(block)) return text;
   }
   next_.store(block == live_.end() ? 0 : block->first, std::memory_order_relaxed);
   return std::nullopt;
-}
-
-std::optional<std::string> HeapGuard::damage(const void* start) const {
-  const std::shared_lock guard(mutex_);
-  const auto found = live_.find(reinterpret_cast<std::uintptr_t>(start));
-  return found == live_.end() ? std::nullopt : damage_of(found);
 }
 
 }  // namespace shoal

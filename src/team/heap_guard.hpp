@@ -29,12 +29,11 @@ class HeapGuard final : public Blocks {
   void allocated(char* start, std::size_t bytes) noexcept;
   void freed(char* start) noexcept;
   static constexpr std::size_t kLooked =
-      1024;  ///< blocks that damage(false) looks at, going round where there are more
+      1024;  ///< blocks that damage(false, ...) looks at, going round where there are more
 
   Block around(std::uintptr_t address) const noexcept override;
   std::string explain(std::uintptr_t address, std::size_t bytes) const override;
-  std::optional<std::string> damage(bool all) const override;
-  std::optional<std::string> damage(const void* start) const override;
+  std::optional<std::string> damage(bool all, const void* always) const override;
 
  private:
   using Live = std::map<std::uintptr_t, std::size_t>;

@@ -50,7 +50,7 @@ class SymmetricHeap final {
   /// Ends the job if somebody wrote behind a block; before the heap ends.
   void check_guards(const Context& world, const char* call) const noexcept {
     if (guard_ == nullptr) return;
-    if (const auto damage = guard_->damage(true)) world.fatal(call, *damage);
+    if (const auto damage = guard_->damage(true, nullptr)) world.fatal(call, *damage);
   }
   /// Null unless it is guarded.
   const HeapGuard* guard() const noexcept { return guard_.get(); }

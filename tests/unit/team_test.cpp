@@ -118,5 +118,31 @@ TEST(SymmetricHeap, GivesEqualOffsetsAndSurvivesExhaustion) {
   });
 }
 
+/// Blocks of `bytes` bytes, each followed by as much room again, as in a guarded heap.
+struct Guarded {
+  explicit Guarded(std::size_t count, std::size_t bytes = 64) {
+    const std::size_t step = 2 * ((bytes + 63) / 64 * 64);
+    EXPECT_LE(count * step + 128, memory.size());
+    for (std::size_t i = 0; i < count; ++i) guard.allocated(blocks.emplace_back(heap + i * step), bytes);
+  }
+  std::string damage(bool all = true, const void* always = nullptr) const {
+    return guard.damage(all, always).value_or("");
+  }
+  std::vector<char> memory = std::vector<char>(1 << 20);
+  char* const heap = memory.data() + 64;
+  SegmentTable segments;
+  HeapGuard guard{heap, segments};
+  std::vector<char*> blocks;
+};
+
+TEST(HeapGuard, AFreedBlockIsLookedAtHoweverManyThereAre) {
+  Guarded some(3 * HeapGuard::kLooked);
+  char* const far = some.blocks[2 * HeapGuard::kLooked + 10];
+  far[64] = 1;
+  EXPECT_EQ(some.damage(false), "");
+  EXPECT_NE(some.damage(false, far), "");
+  EXPECT_NE(some.damage(), "");
+}
+
 }  // namespace
 }  // namespace shoal::test
