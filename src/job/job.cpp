@@ -289,7 +289,7 @@ DeviceSpace& Job::device(const char* call) {
   std::call_once(device_made_, [&] {
     crash_line_.reset();  // kernels are named by a handler of their own
     device_ = std::make_unique<DeviceSpace>(*this, processors_, call);
-    if (status_ != nullptr) status_->record(me())->counters.threaded.store(1, std::memory_order_relaxed);
+    if (status_ != nullptr) status_->record(me())->tell_others(Others::act);
     device_number_.store(device_->number(), std::memory_order_release);
   });
   return *device_;

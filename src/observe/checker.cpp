@@ -287,8 +287,7 @@ void Checker::waiting(const char* call) noexcept {
   }
   std::string text;
   const std::lock_guard guard(stuck_mutex_);
-  // A thread of the program's own might store the value that this one waits for.
-  const bool values = thread_level_ == SHMEM_THREAD_SINGLE && !domain_.spans_nodes();  // what is on its way is no PE's
+  const bool values = !domain_.spans_nodes();  // what is on its way is no PE's
   for (const std::string& verdict : standstill_.look(std::move(states), now_ns(), kLeastAgeNs, values))
     text += (text.empty() ? "" : ". ") + verdict;
   if (!text.empty()) fatal(call, "the job can never go on: " + text);
