@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t kToldBytes = 512;             // of what a call that does not agree says of itself
 constexpr std::uint64_t kLeastAgeNs = 200'000'000;  // of waits that are taken for where a PE will stay
 
+constexpr std::uintptr_t kLastAddress = INTPTR_MAX;  // that a program may have: the kernel's are behind
+
 struct Hash {
   std::uint64_t value = 0xcbf29ce484222325u;
   void add(const void* bytes, std::size_t count) noexcept {
@@ -35,9 +37,13 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 /// What tells threads apart, without a system call.
 thread_local constinit char here __attribute__((tls_model("initial-exec"))) = 0;
 
-/// From the first byte to the last.
+/// From the first byte to the last; SIZE_MAX where that is more than there are addresses.
 std::size_t extent(const Call& call, std::ptrdiff_t stride) noexcept {
-  return call.block == 0 ? call.bytes : (call.bytes / call.block - 1) * static_cast<std::size_t>(stride) + call.block;
+  if (call.block == 0) return call.bytes;
+  std::size_t bytes;
+  const bool too_many = __builtin_mul_overflow(call.bytes / call.block - 1, static_cast<std::size_t>(stride), &bytes) ||
+                        __builtin_add_overflow(bytes, call.block, &bytes);
+  return too_many ? SIZE_MAX : bytes;
 }
 
 /// What the specification calls the word of a call that has one.
@@ -134,6 +140,9 @@ void Checker::check_guards(const Call& call, const void* always) const noexcept 
 void Checker::check_range(const Call& call, const char* what, const void* address, std::size_t bytes) const noexcept {
   if (bytes == 0 || address == nullptr) return;
   const auto where = reinterpret_cast<std::uintptr_t>(address);
+  if (where > kLastAddress || bytes > kLastAddress - where)
+    fatal(call.name, strf("%s: the bytes from %s on run past the end of all memory; check the count and the stride",
+                          what, place(address).c_str()));
   const SegmentTable::Range good = domain_.segments->around(where);
   if (good.segment == nullptr || good.segment->blocks == nullptr) return;
   if (where - good.begin < good.bytes && bytes <= good.bytes - (where - good.begin)) return;

@@ -133,6 +133,14 @@ static void past_block_get(void) {
   if (me == 1) shmem_long_iget(source, heap, 1, 10, 8, 0); // wrong
   shmem_barrier_all();
 }
+static void stride_wraps(void) { // to the same element, if nobody looks
+  if (me == 1) shmem_long_iput(heap, source, 1, (ptrdiff_t)1 << 61, 3, 0); // wrong
+  shmem_barrier_all();
+}
+static void stride_wraps_get(void) {
+  if (me == 1) shmem_long_iget(dest, heap, (ptrdiff_t)1 << 60, 1, 2, 0); // wrong
+  shmem_barrier_all();
+}
 static void wait_freed(void) {
   long *p = shmem_calloc(1, 64);
   shmem_free(p);
@@ -524,7 +532,7 @@ static const struct {
     CASE(splits), CASE(active_sets), CASE(past_block_collect), CASE(freed_collect), CASE(freed_alltoalls), CASE(overrun_last),
     CASE(psync_again_for_two), CASE(operations), CASE(types), CASE(counts), CASE(roots),
     CASE(addresses), CASE(team), CASE(never), CASE(locks), CASE(freed_put), CASE(freed_source), CASE(never_allocated), CASE(past_block),
-    CASE(past_block_get), CASE(past_block_batch), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
+    CASE(past_block_get), CASE(stride_wraps), CASE(stride_wraps_get), CASE(past_block_batch), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
     CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_covered), CASE(overrun_freed), CASE(underrun), CASE(freed_fetch), CASE(overlap_broadcast), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
     CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_around_ctx), CASE(psync_unset), CASE(thread), CASE(thread_create), CASE(thread_team_create), CASE(thread_session),
     CASE(lock_of_other), CASE(lock_twice), CASE(team_destroyed), CASE(ctx_destroyed), CASE(free_twice), CASE(free_inside), CASE(free_private),

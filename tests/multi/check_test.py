@@ -55,6 +55,8 @@ CASES = {
     "past_block": r"shmem_long_put: dest: 64 bytes from 0x[0-9a-f]+ run 32 bytes past the end of the block of 512 bytes at 0x[0-9a-f]+; check the count, or allocate more",
     "past_block_batch": r"shmemx_putmem_batch: dest: 64 bytes from 0x[0-9a-f]+ run 32 bytes past the end of the block of 512 bytes",
     "past_block_get": r"shmem_long_iget: source: 568 bytes from 0x[0-9a-f]+ run 56 bytes past the end of the block of 512 bytes",
+    "stride_wraps": r"shmem_long_iput: source: the bytes from 0x[0-9a-f]+ on run past the end of all memory; check the count and the stride",
+    "stride_wraps_get": r"shmem_long_iget: dest: the bytes from 0x[0-9a-f]+ on run past the end of all memory; check the count and the stride",
     "wait_freed": r"shmem_long_wait_until: ivar: .*which has been freed; free it once, after its last use",
     "freed_put_later": r"shmem_long_p: dest: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
     "freed_source_later": r"shmem_long_put: source: 0x[0-9a-f]+ is in the block of 64 bytes at 0x[0-9a-f]+, which has been freed",
