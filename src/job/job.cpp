@@ -195,6 +195,7 @@ void Job::map_heap(const Mapping& mapping, std::size_t stride, const NodeMates& 
   char* own = segment->peers[static_cast<std::size_t>(domain_.me)];
   segment->base = reinterpret_cast<std::uintptr_t>(own);
   segment->bytes = SymmetricHeap::room(heap_bytes, options_.check);
+  static_assert(HeapGuard::kBytes <= ControlLayout::kBeforeHeap);
   heap_ = std::make_unique<SymmetricHeap>(own, heap_bytes, kHeapAlignment,
                                           status_ == nullptr ? nullptr : &status_->record(domain_.me)->counters,
                                           options_.check ? &segments_ : nullptr);
