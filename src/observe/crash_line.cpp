@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -40,8 +41,8 @@ std::uintptr_t crash_address(const void* context) noexcept {
 /// In a child, which may use whatever it likes.
 void tell(int number, const siginfo_t& info, const void* context) {
   const std::uintptr_t at = crash_address(context);
-  const OwnCode& own = OwnCode::instance();
-  const bool in_program = at != 0 && !own.in_library(at) && !own.in_runtime(at) && !own.in_header(at);
+  const std::shared_ptr<const OwnCode> own = OwnCode::now();
+  const bool in_program = at != 0 && !own->in_library(at) && !own->in_runtime(at) && !own->in_header(at);
   // What is looked up is the byte before.
   const std::string line = describe_code(in_program ? at + 1 : caller_address());
   const bool knows = (number == SIGSEGV || number == SIGBUS) && info.si_code > 0 && info.si_code != SI_KERNEL;
