@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/library_thread.hpp"
 #include "observe/caller.hpp"
+#include "observe/crash_line.hpp"
 #include "team/group.hpp"
 
 namespace shoal {
@@ -82,6 +83,7 @@ void Checker::fatal(const char* call, const std::string& what) const noexcept {
 }
 
 void Checker::begin(const Call& call) noexcept {
+  CrashLine::prepare_thread();
   enter_thread(call);
   if (call.kind == CallKind::local) return;
   // Before a new block's own guard covers what was written over another's, and before one that is freed is no more.

@@ -4,12 +4,10 @@
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int me, npes;
 static long word, source[64], dest[64], lock;
@@ -410,25 +408,6 @@ static void lock_of_other(void) {
   if (me == 1) shmem_clear_lock(&lock); // wrong
   shmem_barrier_all();
 }
-static void crash(void) {
-  static long *volatile nowhere;
-  if (me == 1) *nowhere = 1; // wrong
-  shmem_barrier_all();
-}
-static void crash_in_put(void) {
-  if (me == 1) shmem_long_put(heap, (long *)sysconf(_SC_PAGESIZE) - 1, 1, 0); // wrong
-  shmem_barrier_all();
-}
-static void crash_by_kill(void) {
-  if (me == 1) kill(getpid(), SIGSEGV); // wrong
-  shmem_barrier_all();
-}
-static void hear_crash(int number) { _exit(number); }
-static void crash_heard(void) {
-  signal(SIGSEGV, hear_crash);
-  crash();
-}
-
 static void lock_twice(void) {
   if (me == 1) shmem_set_lock(&lock);
   if (me == 1) shmem_set_lock(&lock); // wrong
@@ -555,7 +534,6 @@ static const struct {
     CASE(lock_of_other), CASE(lock_twice), CASE(team_destroyed), CASE(ctx_destroyed), CASE(free_twice), CASE(free_inside), CASE(free_private),
     CASE(pe_out_of_range), CASE(misaligned_put), CASE(misaligned_put_later), CASE(misaligned_source), CASE(misaligned_get), CASE(misaligned_p),
     CASE(misaligned_strided), CASE(misaligned_reduce), CASE(misaligned_to_all), CASE(misaligned_collect),
-    CASE(crash), CASE(crash_in_put), CASE(crash_by_kill), CASE(crash_heard),
     {"serialized", serialized, SHMEM_THREAD_SERIALIZED}, CASE(right)};
 
 int main(int argc, char **argv) {

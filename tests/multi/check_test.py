@@ -11,8 +11,6 @@ import subprocess
 import sys
 import unittest
 
-from launcher_support import has_sanitizer
-
 SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
 PROGRAM = os.environ.get("CHECK_PROGRAMS", "check_programs")
 SOURCE = os.environ.get("CHECK_SOURCE", "check_programs.c")
@@ -135,20 +133,6 @@ class Check(unittest.TestCase):
                 # SERIALIZED and deadlocks are noticed by any of several calls.
                 if shutil.which("addr2line") and case not in ("serialized", "never", "team", "locks", "overrun_last"):
                     self.assertRegex(run.stderr, rf"check_programs\.c:({'|'.join(map(str, wrong[case]))})\b", case)
-
-    @unittest.skipIf(has_sanitizer("address", "thread"), "the sanitizer has a handler of its own")
-    def test_a_crash_is_told_with_its_line_and_ends_as_before(self):
-        wrong = wrong_lines()
-        for case, at in (("crash", r" at address \S+"), ("crash_in_put", r" at address \S+"), ("crash_by_kill", "")):
-            with self.subTest(case):
-                run = self.run_case(case)
-                self.assertEqual(run.returncode, 139, run.stderr)
-                line = rf"check_programs\.c:({'|'.join(map(str, wrong[case]))}) \({case}\)" if shutil.which("addr2line") else ".*"
-                self.assertRegex(run.stderr, rf"(?m)^shoal: PE 1: crashed by signal 11 \(Segmentation fault\){at}; at {line}$")
-                self.assertRegex(run.stderr, r"(?m)^shoalrun: PE 1 .* was killed by signal 11 ")
-        heard = self.run_case("crash_heard")  # the program's own handler
-        self.assertEqual(heard.returncode, 11, heard.stderr)
-        self.assertNotIn("crashed", heard.stderr)
 
     def test_symmetric_memory_is_told_by_its_place(self):
         for case, pattern in (("freed_put", r"dest: heap \+ 0x[0-9a-f]+ is in the block of 64 bytes at heap \+ 0x[0-9a-f]+, which"),
