@@ -35,7 +35,7 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
   return a_bytes != 0 && b_bytes != 0 && x < y + b_bytes && y < x + a_bytes;
 }
 
-/// What tells threads apart, without a system call.
+/// What tells threads apart, without a system call. 1: the thread is prepared for a crash.
 thread_local constinit char here __attribute__((tls_model("initial-exec"))) = 0;
 
 /// From the first byte to the last; SIZE_MAX where that is more than there are addresses.
@@ -83,7 +83,10 @@ void Checker::fatal(const char* call, const std::string& what) const noexcept {
 }
 
 void Checker::begin(const Call& call) noexcept {
-  CrashLine::prepare_thread();
+  if (here == 0) [[unlikely]] {
+    here = 1;
+    CrashLine::prepare_thread();
+  }
   enter_thread(call);
   if (call.kind == CallKind::local) return;
   // Before a new block's own guard covers what was written over another's, and before one that is freed is no more.
