@@ -126,8 +126,9 @@ void Life::start() {
   job_ = Job::start(std::move(setup));
   bootstrap_->started();
   pid_ = ::getpid();
-  status_->record(me)->counters.threaded.store(thread_level_ == SHMEM_THREAD_MULTIPLE ? 1 : 0,
-                                               std::memory_order_relaxed);
+  status_->record(me)->tell_others(thread_level_ == SHMEM_THREAD_MULTIPLE ? Others::act
+                                   : thread_level_ == SHMEM_THREAD_SINGLE ? Others::none
+                                                                          : Others::store);
   StatusWriter(status_->record(me)).set(Phase::running, "", "");
   current = {&job_->world(), job_.get()};
   if (me == 0) warn_of_misspelt(job_->log());

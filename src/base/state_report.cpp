@@ -19,7 +19,7 @@ struct Fixed {
   std::uint64_t since_ns, seen, polls;
   Phase phase;
   std::int32_t pid;
-  std::uint32_t threaded;
+  Others others;
   std::uint32_t call, detail, ended, stopped;  // bytes
   std::uint32_t unused;
   Wait wait;
@@ -75,7 +75,7 @@ std::string pack_states(int first, std::span<const PeState> pes, std::uint64_t n
                         .polls = status.polls,
                         .phase = status.phase,
                         .pid = status.pid,
-                        .threaded = status.threaded,
+                        .others = status.others,
                         .call = length(0),
                         .detail = length(1),
                         .ended = length(2),
@@ -94,7 +94,7 @@ StateReport unpack_states(std::string_view bytes, int total) {
   StateReport report{head.first, head.now_ns, {}};
   for (int i = 0; i < head.count; ++i) {
     const auto fixed = take<Fixed>(bytes);
-    if (fixed.phase > Phase::closing || fixed.wait.kind > WaitKind::semaphore) refuse();
+    if (fixed.phase > Phase::closing || fixed.wait.kind > WaitKind::semaphore || fixed.others > Others::store) refuse();
     PeState& pe = report.pes.emplace_back();
     pe.status = {.phase = fixed.phase,
                  .since_ns = fixed.since_ns,
@@ -104,7 +104,7 @@ StateReport unpack_states(std::string_view bytes, int total) {
                  .wait = fixed.wait,
                  .members = fixed.members,
                  .seen = fixed.seen,
-                 .threaded = fixed.threaded != 0,
+                 .others = fixed.others,
                  .polls = fixed.polls};
     pe.ended = take_text(bytes, fixed.ended);
     pe.stopped = take_text(bytes, fixed.stopped);

@@ -95,7 +95,7 @@ Status read_status(const StatusRecord& record) {
               fields.wait,
               fields.members,
               record.counters.seen.load(std::memory_order_relaxed),
-              record.counters.threaded.load(std::memory_order_relaxed) != 0,
+              static_cast<Others>(record.counters.others.load(std::memory_order_relaxed)),
               record.counters.polls.load(std::memory_order_relaxed)};
     acquire_fence();  // the fields before the second look
     if (before % 2 == 0 && before == record.sequence.load(std::memory_order_relaxed)) break;

@@ -57,6 +57,10 @@ struct Members {
   bool operator==(const Members&) const = default;
 };
 
+/// What further threads of a PE may do while one waits in a call: none; act: any call (thread level multiple, kernels);
+/// store: a value, but make no call (levels funneled and serialized).
+enum class Others : std::uint32_t { none = 0, act = 1, store = 2 };
+
 /// Single numbers that a PE keeps up to date, at no cost worth mentioning.
 struct Counters {
   std::atomic<std::uint64_t> seen;        ///< of the word that is waited for, as bits
@@ -67,8 +71,8 @@ struct Counters {
   std::atomic<std::uint64_t> operations;  ///< puts, gets, atomics and signals; counted when calls are watched
   std::atomic<std::uint64_t> bytes;       ///< that they moved
   std::atomic<std::uint64_t> watched;     ///< 1: the two before are counted
-  std::atomic<std::uint64_t> threaded;  ///< 1: while one thread waits, another may act: thread level multiple, kernels
-  std::atomic<std::uint64_t> polls;     ///< how often it has looked in vain for what it waits for
+  std::atomic<std::uint64_t> others;      ///< (Others)
+  std::atomic<std::uint64_t> polls;       ///< how often it has looked in vain for what it waits for
   std::atomic<std::uint64_t> n_pes;  ///< of record 0: how many records there are, in a file with room for more; else 0
 };
 static_assert(sizeof(Counters) == 88);
@@ -88,6 +92,9 @@ struct alignas(64) StatusRecord {
   std::atomic<std::uint32_t> sequence;
   StatusFields fields;
   Counters counters;
+  void tell_others(Others others) noexcept {
+    counters.others.store(static_cast<std::uint64_t>(others), std::memory_order_relaxed);
+  }
 };
 static_assert(sizeof(StatusRecord) == 576 && offsetof(StatusRecord, counters) == 432);
 
@@ -135,7 +142,7 @@ struct Status {
   Wait wait = {};
   Members members = {};
   std::uint64_t seen = 0;
-  bool threaded = false;
+  Others others = Others::none;
   std::uint64_t polls = 0;
 };
 Status read_status(const StatusRecord& record);

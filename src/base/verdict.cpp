@@ -45,11 +45,11 @@ class Inquiry final {
   std::vector<std::string> deadlock() {
     // What a thread waits for, another of the same PE may do: of such PEs only the end is certain.
     for (int pe = 0; pe < count(); ++pe)
-      if (at(pe).status.threaded) blockers_[static_cast<std::size_t>(pe)].clear();
+      if (others_act(pe)) blockers_[static_cast<std::size_t>(pe)].clear();
     different_collectives();
     circles();
     for (int pe = 0; pe < count(); ++pe)
-      if (at(pe).status.threaded) find_blockers(pe, blockers_[static_cast<std::size_t>(pe)]);
+      if (others_act(pe)) find_blockers(pe, blockers_[static_cast<std::size_t>(pe)]);
     missing_members(true);
     locks(true);
     return verdicts_;
@@ -78,6 +78,8 @@ class Inquiry final {
   bool waits(int pe) const { return exists(pe) && in_call(pe) && at(pe).stopped.empty() && lasts(pe); }
   bool waits_as(int pe, WaitKind kind) const { return waits(pe) && wait(pe).kind == kind; }
   bool in_finalize(int pe) const { return shoal::in_finalize(at(pe).status); }
+  /// Whether another thread of it may do by a call what this one waits for.
+  bool others_act(int pe) const { return at(pe).status.others == Others::act; }
   bool gone(int pe) const { return has_left(at(pe)); }
 
   bool same_group(int a, int b) const {
@@ -224,7 +226,7 @@ class Inquiry final {
 
   /// Whether it has called finalize, or ended, and what it sent before has arrived: that it has cleared a lock, too.
   bool calls_no_more(int pe) const {
-    return !at(pe).status.threaded && gone(pe) && (!at(pe).ended.empty() || waits_as(pe, WaitKind::meeting));
+    return !others_act(pe) && gone(pe) && (!at(pe).ended.empty() || waits_as(pe, WaitKind::meeting));
   }
   /// Who holds what others wait for. @param only_gone  only those that never can clear it any more
   void locks(bool only_gone) {
@@ -274,11 +276,12 @@ class Inquiry final {
     return false;
   }
 
-  /// Values that nobody is left to write.
+  /// Values that nobody is left to write: no thread of any PE's, by a call or by itself.
   void dead_values() {
     std::vector<int> waiting;
     for (int pe = 0; pe < count(); ++pe) {
-      if (!at(pe).known || !at(pe).stopped.empty() || at(pe).status.threaded || (!waits(pe) && !gone(pe))) return;
+      if (!at(pe).known || !at(pe).stopped.empty() || at(pe).status.others != Others::none || (!waits(pe) && !gone(pe)))
+        return;
       // What it has sent before may still be under way.
       if (at(pe).ended.empty() && (at(pe).status.phase == Phase::leaving || !lasts(pe, value_age_))) return;
       if (waits_as(pe, WaitKind::value) || waits_as(pe, WaitKind::semaphore)) waiting.push_back(pe);

@@ -26,8 +26,8 @@ inline constexpr std::size_t kMostVerdicts = 8;
 /// a meeting that a PE which has finished can no longer enter, or a lock that such a one holds. Empty when it cannot be
 /// told; else the sentences that say why.
 std::vector<std::string> find_deadlock(const std::vector<PeState>& pes, std::uint64_t now, std::uint64_t least_age_ns);
-/// The same, and values that no PE is left to write. Who ends a job by it sees to it that nothing else writes: other
-/// threads, what is on its way between nodes.
+/// The same, and values that no PE is left to write. Who ends a job by it sees to it that nothing else writes: what is
+/// on its way between nodes.
 std::vector<std::string> find_standstill(const std::vector<PeState>& pes, std::uint64_t now,
                                          std::uint64_t least_age_ns);
 

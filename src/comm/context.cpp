@@ -20,13 +20,18 @@ std::size_t span_of(std::ptrdiff_t stride, std::size_t block, std::size_t blocks
 /// Whether the routine `call` has `part` in its name: the cold path tells forms of one operation apart by it.
 bool names(const char* call, const char* part) noexcept { return std::strstr(call, part) != nullptr; }
 
+/// In bytes; at most PTRDIFF_MAX: a stride so large leads past the end of all memory at the second block.
+std::ptrdiff_t stride_bytes(std::ptrdiff_t stride, std::size_t width) noexcept {
+  std::ptrdiff_t bytes;
+  return __builtin_mul_overflow(stride, width, &bytes) ? PTRDIFF_MAX : bytes;
+}
+
 Call strided_call(Call call, std::ptrdiff_t remote, std::ptrdiff_t local, std::size_t block, std::size_t blocks,
                   std::size_t width) noexcept {
-  const auto w = static_cast<std::ptrdiff_t>(width);
   call.block = block * width;
   call.bytes = call.block * blocks;
-  call.remote_stride = remote * w;
-  call.local_stride = local * w;
+  call.remote_stride = stride_bytes(remote, width);
+  call.local_stride = stride_bytes(local, width);
   return call;
 }
 

@@ -7,7 +7,8 @@
 //      256                    NodeWords (only those of a node's first PE are used, by all PEs of the node)
 //      512                    pair words: one 64-bit counter per PE, for meetings of two (shmemx_sync_pe)
 //   512 + 8n, to a page       team slots: kTeamSlots of kTeamSlotBytes each (layout in team/slot.hpp)
-//   ... to 2 MiB              the user's heap begins (14 MiB on; only pages that are used take memory)
+//   ... to 2 MiB              nobody's, 64 bytes at least: check mode guards the heap's first block by them; then the
+//                             user's heap begins (14 MiB on; only pages that are used take memory)
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -35,11 +36,11 @@ inline constexpr std::size_t kTeamSlotBytes = 3 * 4096;
 
 /// Where things are in the head of a PE's part, for a job of `n_pes`.
 struct ControlLayout {
-  static constexpr std::size_t kDoorbell = 0, kNode = 256, kPairs = 512;
+  static constexpr std::size_t kDoorbell = 0, kNode = 256, kPairs = 512, kBeforeHeap = 64;
   std::size_t slots, bytes;
   explicit constexpr ControlLayout(int n_pes)
       : slots((kPairs + static_cast<std::size_t>(n_pes) * 8 + 4095) / 4096 * 4096),
-        bytes((slots + kTeamSlots * kTeamSlotBytes + (std::size_t{2} << 20) - 1) >> 21 << 21) {}
+        bytes((slots + kTeamSlots * kTeamSlotBytes + kBeforeHeap + (std::size_t{2} << 20) - 1) >> 21 << 21) {}
   // Where other nodes write: offsets into the segment kControlKey.
   static constexpr std::size_t pair(int pe) { return kPairs + static_cast<std::size_t>(pe) * 8; }
   constexpr std::size_t slot(int index) const { return slots + static_cast<std::size_t>(index) * kTeamSlotBytes; }

@@ -106,12 +106,12 @@ const Segment* SegmentTable::find_key(std::uint32_t key) const noexcept {
   return nullptr;
 }
 
-std::optional<std::string> SegmentTable::damage(bool all) const {
+std::optional<std::string> SegmentTable::damage(bool all, const void* always) const {
   const int used = used_.load(std::memory_order_acquire);
   for (int i = 0; i < used; ++i) {
     const Segment* segment = segments_[static_cast<size_t>(i)].load(std::memory_order_acquire);
     if (segment == nullptr || segment->blocks == nullptr) continue;
-    if (auto text = segment->blocks->damage(all)) return text;
+    if (auto text = segment->blocks->damage(all, always)) return text;
   }
   return std::nullopt;
 }

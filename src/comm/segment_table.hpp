@@ -26,10 +26,9 @@ class Blocks {
   virtual Block around(std::uintptr_t address) const noexcept = 0;
   /// Why the range does not lie in one, in words.
   virtual std::string explain(std::uintptr_t address, std::size_t bytes) const = 0;
-  /// What is wrong with the bytes behind one of them, in words, or nothing. May look at some each time.
-  virtual std::optional<std::string> damage(bool all) const = 0;
-  /// The same for the block at `start`.
-  virtual std::optional<std::string> damage(const void* start) const = 0;
+  /// What is wrong with the bytes around one of them, in words, or nothing. May look at some each time.
+  /// @param always  where a block starts that is to be looked at in any case; null: none
+  virtual std::optional<std::string> damage(bool all, const void* always) const = 0;
 };
 
 /// One symmetric segment as this PE sees it. Immutable once added.
@@ -77,8 +76,8 @@ class SegmentTable final {
   /// A number that this process has not had before.
   static std::uint64_t unique() noexcept;
   const Segment* find_key(std::uint32_t key) const noexcept;
-  /// What is wrong with the bytes behind some block, where blocks are known; or nothing.
-  std::optional<std::string> damage(bool all) const;
+  /// What is wrong with the bytes around some block, where blocks are known; or nothing.
+  std::optional<std::string> damage(bool all, const void* always = nullptr) const;
   /// How many further segments this PE has seen at most. Of its members' counts a new one takes the largest, as part of
   /// its key, and all count on from there: no key is used twice where somebody might still know it.
   std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_relaxed); }

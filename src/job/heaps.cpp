@@ -18,11 +18,14 @@ struct Wanted {
   std::uint64_t bytes, alignment;
 };
 
-/// The heap of the team's i-th member on this node is the i-th part of the node's file.
-char* own_part(const Team& team, const Mapping& mapping, std::size_t stride) {
+/// Where a heap begins in its part: as far on as keeps its alignment, for the guard of its first block.
+constexpr std::size_t head(bool guarded) { return guarded ? kStrideUnit : 0; }
+
+/// The heap of the team's i-th member on this node is in the i-th part of the node's file.
+char* own_heap(const Team& team, const Mapping& mapping, std::size_t stride, bool guarded) {
   const std::vector<int>& here = team.nodes().mine;
   const auto place = static_cast<std::size_t>(std::find(here.begin(), here.end(), team.rank()) - here.begin());
-  return reinterpret_cast<char*>(mapping.data()) + place * stride;
+  return reinterpret_cast<char*>(mapping.data()) + place * stride + head(guarded);
 }
 
 }  // namespace
@@ -32,12 +35,12 @@ TeamHeap::TeamHeap(Team& team, SegmentTable& segments, std::uint32_t key, Mappin
     : team_(team),
       segments_(segments),
       mapping_(std::move(mapping)),
-      heap_(own_part(team, mapping_, stride), bytes, alignment, nullptr, guarded ? &segments : nullptr) {
+      heap_(own_heap(team, mapping_, stride, guarded), bytes, alignment, nullptr, guarded ? &segments : nullptr) {
   auto segment = std::make_unique<Segment>();
-  char* first = reinterpret_cast<char*>(mapping_.data());
+  char* first = reinterpret_cast<char*>(mapping_.data()) + head(guarded);
   const std::vector<int>& here = team.nodes().mine;
   segment->name = strf("heap of a team of %d PEs", team.size());
-  segment->base = reinterpret_cast<std::uintptr_t>(own_part(team, mapping_, stride));
+  segment->base = reinterpret_cast<std::uintptr_t>(own_heap(team, mapping_, stride, guarded));
   segment->bytes = SymmetricHeap::room(bytes, guarded);
   segment->key = key;
   segment->peers.assign(static_cast<std::size_t>(team.world().n_pes()), nullptr);
@@ -59,7 +62,7 @@ TeamHeap::~TeamHeap() {
 std::unique_ptr<TeamHeap> TeamHeap::create(Team& team, SegmentTable& segments, std::size_t bytes, std::size_t alignment,
                                            bool same_process, bool guarded, const char* call) {
   const std::size_t room = SymmetricHeap::room(bytes, guarded);
-  const std::size_t stride = (room + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
+  const std::size_t stride = (head(guarded) + room + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
   const std::vector<int>& here = team.nodes().mine;
   std::size_t total;
   const bool fits = bytes != 0 && room >= bytes && stride >= room &&

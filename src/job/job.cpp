@@ -195,6 +195,7 @@ void Job::map_heap(const Mapping& mapping, std::size_t stride, const NodeMates& 
   char* own = segment->peers[static_cast<std::size_t>(domain_.me)];
   segment->base = reinterpret_cast<std::uintptr_t>(own);
   segment->bytes = SymmetricHeap::room(heap_bytes, options_.check);
+  static_assert(HeapGuard::kBytes <= ControlLayout::kBeforeHeap);
   heap_ = std::make_unique<SymmetricHeap>(own, heap_bytes, kHeapAlignment,
                                           status_ == nullptr ? nullptr : &status_->record(domain_.me)->counters,
                                           options_.check ? &segments_ : nullptr);
@@ -289,7 +290,7 @@ DeviceSpace& Job::device(const char* call) {
   std::call_once(device_made_, [&] {
     crash_line_.reset();  // kernels are named by a handler of their own
     device_ = std::make_unique<DeviceSpace>(*this, processors_, call);
-    if (status_ != nullptr) status_->record(me())->counters.threaded.store(1, std::memory_order_relaxed);
+    if (status_ != nullptr) status_->record(me())->tell_others(Others::act);
     device_number_.store(device_->number(), std::memory_order_release);
   });
   return *device_;

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <sstream>
 #include <string_view>
 
@@ -70,19 +71,20 @@ const char* base_name(const char* path) {
 std::uintptr_t caller_address() noexcept {
   void* frames[kDeepest];
   const int depth = ::backtrace(frames, kDeepest);
-  const OwnCode& own = OwnCode::instance();
+  const std::shared_ptr<const OwnCode> own = OwnCode::now();
   std::uintptr_t in_header = 0;
   bool inside = false, through_runtime = false;
   for (int i = 0; i < depth; ++i) {
     const auto address = reinterpret_cast<std::uintptr_t>(frames[i]);
-    if (own.in_library(address)) {
+    if (own->in_library(address)) {
       inside = true;
       continue;
     }
     if (!inside) continue;
-    through_runtime = through_runtime || own.in_runtime(address);
-    if (own.in_runtime(address) || (through_runtime && i == depth - 1)) continue;  // a handler of exit, or a thread of the library; _start is behind
-    if (!own.in_header(address - 1)) return address;
+    through_runtime = through_runtime || own->in_runtime(address);
+    if (own->in_runtime(address) || (through_runtime && i == depth - 1))
+      continue;  // a handler of exit, or a thread of the library; _start is behind
+    if (!own->in_header(address - 1)) return address;
     if (in_header == 0) in_header = address;
   }
   return in_header;

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/library_thread.hpp"
 #include "observe/caller.hpp"
+#include "observe/crash_line.hpp"
 #include "team/group.hpp"
 
 namespace shoal {
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::size_t kToldBytes = 512;             // of what a call that does not agree says of itself
 constexpr std::uint64_t kLeastAgeNs = 200'000'000;  // of waits that are taken for where a PE will stay
+
+constexpr std::uintptr_t kLastAddress = INTPTR_MAX;  // that a program may have: the kernel's are behind
 
 struct Hash {
   std::uint64_t value = 0xcbf29ce484222325u;
@@ -32,12 +35,16 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
   return a_bytes != 0 && b_bytes != 0 && x < y + b_bytes && y < x + a_bytes;
 }
 
-/// What tells threads apart, without a system call.
+/// What tells threads apart, without a system call. 1: the thread is prepared for a crash.
 thread_local constinit char here __attribute__((tls_model("initial-exec"))) = 0;
 
-/// From the first byte to the last.
+/// From the first byte to the last; SIZE_MAX where that is more than there are addresses.
 std::size_t extent(const Call& call, std::ptrdiff_t stride) noexcept {
-  return call.block == 0 ? call.bytes : (call.bytes / call.block - 1) * static_cast<std::size_t>(stride) + call.block;
+  if (call.block == 0) return call.bytes;
+  std::size_t bytes;
+  const bool too_many = __builtin_mul_overflow(call.bytes / call.block - 1, static_cast<std::size_t>(stride), &bytes) ||
+                        __builtin_add_overflow(bytes, call.block, &bytes);
+  return too_many ? SIZE_MAX : bytes;
 }
 
 /// What the specification calls the word of a call that has one.
@@ -76,12 +83,14 @@ void Checker::fatal(const char* call, const std::string& what) const noexcept {
 }
 
 void Checker::begin(const Call& call) noexcept {
+  if (here == 0) [[unlikely]] {
+    here = 1;
+    CrashLine::prepare_thread();
+  }
   enter_thread(call);
   if (call.kind == CallKind::local) return;
-  if (call.kind == CallKind::memory) {  // before a new block's own guard covers what was written over another's
-    check_guards(call);
-    if (call.collective->dest != nullptr) check_guard(call);
-  }
+  // Before a new block's own guard covers what was written over another's, and before one that is freed is no more.
+  if (call.kind == CallKind::memory) check_guards(call, call.collective->dest);
   if (call.collective == nullptr) {
     // It may be, or lead to, what tells this PE that others have gone on.
     forget_psyncs();
@@ -103,7 +112,7 @@ void Checker::begin(const Call& call) noexcept {
 }
 
 void Checker::end(const Call& call) noexcept {
-  if (call.kind == CallKind::meeting) check_guards(call);
+  if (call.kind == CallKind::meeting) check_guards(call, nullptr);
   if (thread_level_ == SHMEM_THREAD_SERIALIZED && one_thread_calls(call))
     inside_.fetch_sub(1, std::memory_order_release);
 }
@@ -129,21 +138,16 @@ void Checker::enter_thread(const Call& call) noexcept {
   }
 }
 
-void Checker::check_guards(const Call& call) const noexcept {
-  if (const auto damage = domain_.segments->damage(false)) fatal(call.name, *damage);
-}
-
-/// Of the block that is freed, before it is no more.
-void Checker::check_guard(const Call& call) const noexcept {
-  const void* const block = call.collective->dest;
-  const Segment* const segment = domain_.segments->find(reinterpret_cast<std::uintptr_t>(block), 1);
-  if (segment == nullptr || segment->blocks == nullptr) return;
-  if (const auto damage = segment->blocks->damage(block)) fatal(call.name, *damage);
+void Checker::check_guards(const Call& call, const void* always) const noexcept {
+  if (const auto damage = domain_.segments->damage(false, always)) fatal(call.name, *damage);
 }
 
 void Checker::check_range(const Call& call, const char* what, const void* address, std::size_t bytes) const noexcept {
   if (bytes == 0 || address == nullptr) return;
   const auto where = reinterpret_cast<std::uintptr_t>(address);
+  if (where > kLastAddress || bytes > kLastAddress - where)
+    fatal(call.name, strf("%s: the bytes from %s on run past the end of all memory; check the count and the stride",
+                          what, place(address).c_str()));
   const SegmentTable::Range good = domain_.segments->around(where);
   if (good.segment == nullptr || good.segment->blocks == nullptr) return;
   if (where - good.begin < good.bytes && bytes <= good.bytes - (where - good.begin)) return;
@@ -297,8 +301,7 @@ void Checker::waiting(const char* call) noexcept {
   }
   std::string text;
   const std::lock_guard guard(stuck_mutex_);
-  // A thread of the program's own might store the value that this one waits for.
-  const bool values = thread_level_ == SHMEM_THREAD_SINGLE && !domain_.spans_nodes();  // what is on its way is no PE's
+  const bool values = !domain_.spans_nodes();  // what is on its way is no PE's
   for (const std::string& verdict : standstill_.look(std::move(states), now_ns(), kLeastAgeNs, values))
     text += (text.empty() ? "" : ". ") + verdict;
   if (!text.empty()) fatal(call, "the job can never go on: " + text);

@@ -46,8 +46,7 @@ class Checker final : public Observer {
 
   bool one_thread_calls(const Call& call) const noexcept;
   void enter_thread(const Call& call) noexcept;
-  void check_guards(const Call& call) const noexcept;
-  void check_guard(const Call& call) const noexcept;
+  void check_guards(const Call& call, const void* always) const noexcept;
   void check_operands(const Call& call) const noexcept;
   void check_range(const Call& call, const char* what, const void* address, std::size_t bytes) const noexcept;
   void check_collective(const Call& call) const noexcept;

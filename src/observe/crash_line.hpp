@@ -4,13 +4,15 @@
 
 namespace shoal {
 
-/// While this lives, a crash of the process is told with the line of the program, and goes on then as it would have: it
-/// ends the process by the same signal, with a core dump at the same place. Signals that somebody else handles are left
-/// alone, and so is every signal where another one of these lives.
+/// While this lives, the first crash of the process is told with the line of the program, and goes on then as it would
+/// have: it ends the process by the same signal, with a core dump at the same place. Signals that somebody else handles
+/// are left alone, and so is every signal where another one of these lives.
 class CrashLine final {
  public:
   explicit CrashLine(int pe) noexcept;
   ~CrashLine();
+  /// The calling thread may use up its stack, and that is told, too. So may the one that makes this.
+  static void prepare_thread() noexcept;
   CrashLine(const CrashLine&) = delete;
   CrashLine& operator=(const CrashLine&) = delete;
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <string_view>
 
 #include "base/elf_symbols.hpp"
@@ -63,23 +64,42 @@ void each_function(const char* path, See&& see) {
   });
 }
 
-struct Found {
-  const CodeRange& library;
-  std::vector<CodeRange>& headers;
-};
-
-int add_module(dl_phdr_info* info, std::size_t, void* to) {
-  const CodeRange& library = static_cast<Found*>(to)->library;
-  std::vector<CodeRange>& headers = static_cast<Found*>(to)->headers;
-  for (int i = 0; i < info->dlpi_phnum; ++i)
-    if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == library.begin) return 0;
-  const std::uintptr_t base = info->dlpi_addr;
-  each_function(*info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name,
-                [&](std::string_view name, const CodeRange& where) {
-                  if (is_header_name(name)) headers.push_back({base + where.begin, base + where.end});
-                });
-  return 0;
+/// From the first byte of its parts to the last.
+CodeRange range_of(const dl_phdr_info& info) {
+  CodeRange range{UINTPTR_MAX, 0};
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const auto& part = info.dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    range.begin = std::min<std::uintptr_t>(range.begin, info.dlpi_addr + part.p_vaddr);
+    range.end = std::max<std::uintptr_t>(range.end, info.dlpi_addr + part.p_vaddr + part.p_memsz);
+  }
+  return range;
 }
+
+std::vector<CodeRange> header_functions(const char* path, std::uintptr_t base) {
+  std::vector<CodeRange> found;
+  each_function(path, [&](std::string_view name, const CodeRange& where) {
+    if (is_header_name(name)) found.push_back({base + where.begin, base + where.end});
+  });
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  return found;
+}
+
+/// How often this process has loaded and unloaded something.
+struct Loads {
+  unsigned long long adds, subs;
+  bool operator==(const Loads&) const = default;
+  static Loads now() {
+    Loads loads{};
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* out) {
+          *static_cast<Loads*>(out) = {info->dlpi_adds, info->dlpi_subs};
+          return 1;  // all objects have the same numbers
+        },
+        &loads);
+    return loads;
+  }
+};
 
 /// Of the C++ library, where it is a file of its own.
 CodeRange cxx_library() {
@@ -92,24 +112,62 @@ CodeRange cxx_library() {
 
 }  // namespace
 
-OwnCode::OwnCode()
-    : library_(part_of(reinterpret_cast<std::uintptr_t>(&OwnCode::instance))),
-      libc_(part_of(reinterpret_cast<std::uintptr_t>(&::gnu_get_libc_version))),
-      cxx_(cxx_library()) {
-  Found found{library_, headers_};
-  ::dl_iterate_phdr(add_module, &found);
-  std::sort(headers_.begin(), headers_.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+struct OwnCode::Loading {
+  OwnCode& code;
+  const OwnCode* before;
+};
+
+int OwnCode::add_module(dl_phdr_info* info, std::size_t, void* loading) {
+  auto& [code, before] = *static_cast<Loading*>(loading);
+  const CodeRange range = range_of(*info);
+  if (range.holds(code.library_.begin)) return 0;
+  const std::uintptr_t base = info->dlpi_addr;
+  if (before != nullptr)
+    for (const Module& known : before->modules_)
+      if (known.base == base && known.range == range && known.name == info->dlpi_name) {
+        code.modules_.push_back(known);
+        return 0;
+      }
+  const char* const path = *info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name;
+  code.modules_.push_back(
+      {info->dlpi_name, base, range, std::make_shared<const std::vector<CodeRange>>(header_functions(path, base))});
+  return 0;
 }
 
-const OwnCode& OwnCode::instance() {
-  static const OwnCode known;
-  return known;
+OwnCode::OwnCode(const OwnCode* before)
+    : library_(part_of(reinterpret_cast<std::uintptr_t>(&OwnCode::now))),
+      libc_(part_of(reinterpret_cast<std::uintptr_t>(&::gnu_get_libc_version))),
+      cxx_(cxx_library()) {
+  Loading loading{*this, before};
+  ::dl_iterate_phdr(add_module, &loading);
+}
+
+std::shared_ptr<const OwnCode> OwnCode::now() {
+  struct Known {
+    std::mutex mutex;
+    Loads at{};
+    std::shared_ptr<const OwnCode> code;
+  };
+  static Known& known = *new Known;  // what a program calls at its exit comes here, too
+  const Loads loads = Loads::now();  // before the look: what comes meanwhile is looked at the next time
+  const std::lock_guard guard(known.mutex);
+  if (known.code == nullptr || loads != known.at) {
+    known.code.reset(new OwnCode(known.code.get()));
+    known.at = loads;
+  }
+  return known.code;
 }
 
 bool OwnCode::in_header(std::uintptr_t address) const noexcept {
-  const auto next = std::upper_bound(headers_.begin(), headers_.end(), address,
-                                     [](std::uintptr_t where, const CodeRange& range) { return where < range.begin; });
-  return next != headers_.begin() && std::prev(next)->holds(address);
+  for (const Module& module : modules_) {
+    if (!module.range.holds(address)) continue;
+    const auto& headers = *module.headers;
+    const auto next =
+        std::upper_bound(headers.begin(), headers.end(), address,
+                         [](std::uintptr_t where, const CodeRange& range) { return where < range.begin; });
+    return next != headers.begin() && std::prev(next)->holds(address);
+  }
+  return false;
 }
 
 std::string function_at(const char* path, std::uintptr_t offset) {

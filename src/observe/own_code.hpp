@@ -2,7 +2,10 @@
 // Whose code is at an address: this library's, that of C++ headers which the program was compiled with, Shoal's and the
 // standard library's, or the C library's. What is none of these is the program's own.
 #pragma once
+#include <link.h>
+
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,13 +15,15 @@ namespace shoal {
 struct CodeRange {
   std::uintptr_t begin = 0, end = 0;
   bool holds(std::uintptr_t address) const noexcept { return address >= begin && address < end; }
+  bool operator==(const CodeRange&) const = default;
 };
 
-/// What is loaded when it is made. Immutable.
+/// What is loaded at one time. Immutable.
 class OwnCode final {
  public:
-  /// Made by the first call, which reads the symbols of all that is loaded.
-  static const OwnCode& instance();
+  /// What is loaded now. The first call reads the symbols of all that is, later ones those of what has come since.
+  /// Shared: while one thread looks at it, another may load more. Thread safe.
+  static std::shared_ptr<const OwnCode> now();
 
   /// Of this library, or, where it is linked statically, of what holds it.
   bool in_library(std::uintptr_t address) const noexcept { return library_.holds(address); }
@@ -27,9 +32,18 @@ class OwnCode final {
   bool in_header(std::uintptr_t address) const noexcept;
 
  private:
-  OwnCode();
+  /// A loaded file, and the functions of headers in it, sorted and apart from each other.
+  struct Module {
+    std::string name;
+    std::uintptr_t base;
+    CodeRange range;
+    std::shared_ptr<const std::vector<CodeRange>> headers;
+  };
+  struct Loading;
+  explicit OwnCode(const OwnCode* before);
+  static int add_module(dl_phdr_info* info, std::size_t size, void* loading);
   CodeRange library_, libc_, cxx_;
-  std::vector<CodeRange> headers_;  // sorted, apart from each other
+  std::vector<Module> modules_;
 };
 
 /// The function of a program or library at `offset` in it, as far as its symbols tell; else "".

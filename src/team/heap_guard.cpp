@@ -37,7 +37,7 @@ constexpr const char kByWhom[] = "by a plain store of this PE, or of a peer that
 
 void HeapGuard::allocated(char* start, std::size_t bytes) noexcept {
   const auto begin = reinterpret_cast<std::uintptr_t>(start);
-  if (begin != base_) std::memset(start - kBytes, kPattern, kBytes);
+  std::memset(start - kBytes, kPattern, kBytes);
   std::memset(start + bytes, kPattern, kBytes);
   const std::lock_guard guard(mutex_);
   live_[begin] = bytes;
@@ -45,19 +45,53 @@ void HeapGuard::allocated(char* start, std::size_t bytes) noexcept {
   std::erase_if(freed_, [&](const Freed& old) { return old.start < begin + bytes && begin < old.start + old.bytes; });
 }
 
-std::optional<std::string> HeapGuard::damage_of(Live::const_iterator block) const {
+/// Whether the guards of a block's end and of the next one's start share bytes.
+bool HeapGuard::shares_guard(Live::const_iterator block, Live::const_iterator next) const {
+  return next != live_.end() && next->first - block->first - block->second < 2 * kBytes;
+}
+
+std::string HeapGuard::past_end(Live::const_iterator block, std::uintptr_t first, std::uintptr_t last) const {
   const auto& [start, bytes] = *block;
-  const std::uintptr_t end = start + bytes;
-  if (const auto behind = damage_in(end, end + kBytes))
-    return strf("the block of %zu bytes at %s was written past its end, %s: %s", bytes, at(start).c_str(),
-                at_bytes("", behind->first - start, behind->last - start).c_str(), kByWhom);
-  // What follows the block before this one is said of that one.
-  std::uintptr_t front = start == base_ ? start : start - kBytes;
-  if (block != live_.begin()) front = std::max(front, std::prev(block)->first + std::prev(block)->second + kBytes);
-  const auto before = front < start ? damage_in(front, start) : std::nullopt;
-  if (!before) return std::nullopt;
+  return strf("the block of %zu bytes at %s was written past its end, %s: %s", bytes, at(start).c_str(),
+              at_bytes("", first - start, last - start).c_str(), kByWhom);
+}
+
+std::string HeapGuard::before_start(Live::const_iterator block, std::uintptr_t first, std::uintptr_t last) const {
+  const auto& [start, bytes] = *block;
   return strf("the block of %zu bytes at %s was written before its start, %s: %s", bytes, at(start).c_str(),
-              at_bytes("-", start - before->first, start - before->last).c_str(), kByWhom);
+              at_bytes("-", start - first, start - last).c_str(), kByWhom);
+}
+
+/// Of the bytes between two blocks that share their guards: whose they are told to be is who alone has those that were
+/// written, else whom they touch.
+std::optional<std::string> HeapGuard::damage_between(Live::const_iterator block, Live::const_iterator next) const {
+  const std::uintptr_t end = block->first + block->second, start = next->first;
+  const auto found = damage_in(end, start);
+  if (!found) return std::nullopt;
+  const auto [first, last] = *found;
+  const bool of_end = last < end + kBytes, of_start = first >= start - kBytes;
+  const bool at_end = first == end, at_start = last == start - 1;
+  if (of_end != of_start ? of_end : at_end && !at_start) return past_end(block, first, last);
+  if (of_end != of_start ? of_start : at_start && !at_end) return before_start(next, first, last);
+  return strf(
+      "the bytes between the block of %zu bytes at %s and the block of %zu bytes at %s were written, %s of the "
+      "former and %s of the latter: %s",
+      block->second, at(block->first).c_str(), next->second, at(start).c_str(),
+      at_bytes("", first - block->first, last - block->first).c_str(),
+      at_bytes("-", start - first, start - last).c_str(), kByWhom);
+}
+
+/// Each byte is looked at with one block: what two share, with the second.
+std::optional<std::string> HeapGuard::damage_of(Live::const_iterator block) const {
+  const auto [start, bytes] = *block;
+  if (block != live_.begin() && shares_guard(std::prev(block), block)) {
+    if (auto text = damage_between(std::prev(block), block)) return text;
+  } else if (const auto before = damage_in(start - kBytes, start)) {
+    return before_start(block, before->first, before->last);
+  }
+  if (shares_guard(block, std::next(block))) return std::nullopt;
+  const auto behind = damage_in(start + bytes, start + bytes + kBytes);
+  return behind ? std::optional(past_end(block, behind->first, behind->last)) : std::nullopt;
 }
 
 void HeapGuard::freed(char* start) noexcept {
@@ -104,21 +138,22 @@ std::string HeapGuard::explain(std::uintptr_t address, std::size_t bytes) const 
   return at(address) + " is in no allocated block; allocate it, and use it until it is freed";
 }
 
-std::optional<std::string> HeapGuard::damage(bool all) const {
+std::optional<std::string> HeapGuard::damage(bool all, const void* always) const {
   const std::shared_lock guard(mutex_);
+  all = all || live_.size() <= kLooked;
+  const auto wanted = all ? live_.end() : live_.find(reinterpret_cast<std::uintptr_t>(always));
+  if (wanted != live_.end()) {
+    if (auto text = damage_of(wanted)) return text;
+    if (const auto next = std::next(wanted); shares_guard(wanted, next))
+      if (auto text = damage_between(wanted, next)) return text;
+  }
   auto block = live_.lower_bound(next_.load(std::memory_order_relaxed));
-  for (std::size_t looked = all ? live_.size() : std::min(kLooked, live_.size()); looked > 0; --looked, ++block) {
+  for (std::size_t looked = all ? live_.size() : kLooked; looked > 0; --looked, ++block) {
     if (block == live_.end()) block = live_.begin();
     if (auto text = damage_of(block)) return text;
   }
   next_.store(block == live_.end() ? 0 : block->first, std::memory_order_relaxed);
   return std::nullopt;
-}
-
-std::optional<std::string> HeapGuard::damage(const void* start) const {
-  const std::shared_lock guard(mutex_);
-  const auto found = live_.find(reinterpret_cast<std::uintptr_t>(start));
-  return found == live_.end() ? std::nullopt : damage_of(found);
 }
 
 }  // namespace shoal

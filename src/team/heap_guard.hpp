@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What check mode knows of a heap's blocks: which are alive, which were freed, and whether the bytes behind each are
-// untouched.
+// What check mode knows of a heap's blocks: which are alive, which were freed, and whether the bytes before and behind
+// each are untouched.
 //
 // Thread safety: all functions.
 #pragma once
@@ -21,20 +21,17 @@ class HeapGuard final : public Blocks {
  public:
   static constexpr std::size_t kBytes = 64;  ///< guarded behind each block, and before it
 
-  /// @param base      where the heap begins, before which there is nothing to guard
   /// @param segments  is told when blocks come or go; outlives this
-  HeapGuard(const char* base, SegmentTable& segments)
-      : base_(reinterpret_cast<std::uintptr_t>(base)), segments_(segments) {}
+  explicit HeapGuard(SegmentTable& segments) : segments_(segments) {}
   /// The block at `start` was handed out; kBytes behind it and before it are in no block, but may guard two.
   void allocated(char* start, std::size_t bytes) noexcept;
   void freed(char* start) noexcept;
   static constexpr std::size_t kLooked =
-      1024;  ///< blocks that damage(false) looks at, going round where there are more
+      1024;  ///< blocks that damage(false, ...) looks at, going round where there are more
 
   Block around(std::uintptr_t address) const noexcept override;
   std::string explain(std::uintptr_t address, std::size_t bytes) const override;
-  std::optional<std::string> damage(bool all) const override;
-  std::optional<std::string> damage(const void* start) const override;
+  std::optional<std::string> damage(bool all, const void* always) const override;
 
  private:
   using Live = std::map<std::uintptr_t, std::size_t>;
@@ -42,12 +39,15 @@ class HeapGuard final : public Blocks {
     std::uintptr_t start;
     std::size_t bytes;
   };
+  bool shares_guard(Live::const_iterator block, Live::const_iterator next) const;
+  std::string past_end(Live::const_iterator block, std::uintptr_t first, std::uintptr_t last) const;
+  std::string before_start(Live::const_iterator block, std::uintptr_t first, std::uintptr_t last) const;
+  std::optional<std::string> damage_between(Live::const_iterator block, Live::const_iterator next) const;
   std::optional<std::string> damage_of(Live::const_iterator block) const;
   std::string at(std::uintptr_t address) const { return segments_.place(address); }
   /// The block that starts at or before `address`, or end().
   Live::const_iterator before(std::uintptr_t address) const noexcept;
 
-  const std::uintptr_t base_;
   SegmentTable& segments_;
   mutable std::shared_mutex mutex_;
   Live live_;

@@ -21,7 +21,7 @@ class SymmetricHeap final {
   /// @param alignment  of every block at least: a power of two up to 2 MiB
   /// @param shown      where to show how much is used; may be null
   /// @param guarded    not null: keep bytes behind each block that nobody may write, remember what was freed, and tell
-  /// this table
+  /// this table. HeapGuard::kBytes before `base` are this heap's then, too
   SymmetricHeap(char* base, std::size_t bytes, std::size_t alignment, Counters* shown = nullptr,
                 SegmentTable* guarded = nullptr)
       : base_(base),
@@ -29,7 +29,7 @@ class SymmetricHeap final {
         alignment_(alignment),
         allocator_(bytes, kGranule),
         shown_(shown) {
-    if (guarded != nullptr) guard_ = std::make_unique<HeapGuard>(base, *guarded);
+    if (guarded != nullptr) guard_ = std::make_unique<HeapGuard>(*guarded);
     show();
   }
 
@@ -50,7 +50,7 @@ class SymmetricHeap final {
   /// Ends the job if somebody wrote behind a block; before the heap ends.
   void check_guards(const Context& world, const char* call) const noexcept {
     if (guard_ == nullptr) return;
-    if (const auto damage = guard_->damage(true)) world.fatal(call, *damage);
+    if (const auto damage = guard_->damage(true, nullptr)) world.fatal(call, *damage);
   }
   /// Null unless it is guarded.
   const HeapGuard* guard() const noexcept { return guard_.get(); }

@@ -4,12 +4,10 @@
 #include <pthread.h>
 #include <shmem.h>
 #include <shmemx.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int me, npes;
 static long word, source[64], dest[64], lock;
@@ -133,6 +131,14 @@ static void past_block_get(void) {
   if (me == 1) shmem_long_iget(source, heap, 1, 10, 8, 0); // wrong
   shmem_barrier_all();
 }
+static void stride_wraps(void) { // to the same element, if nobody looks
+  if (me == 1) shmem_long_iput(heap, source, 1, (ptrdiff_t)1 << 61, 3, 0); // wrong
+  shmem_barrier_all();
+}
+static void stride_wraps_get(void) {
+  if (me == 1) shmem_long_iget(dest, heap, (ptrdiff_t)1 << 60, 1, 2, 0); // wrong
+  shmem_barrier_all();
+}
 static void wait_freed(void) {
   long *p = shmem_calloc(1, 64);
   shmem_free(p);
@@ -168,6 +174,23 @@ static void underrun(void) {
   char *p = shmem_malloc(1000), *q = shmem_malloc(1000);
   if (me == 1 && p != NULL) q[-3] = 1;
   shmem_barrier_all(); // wrong
+}
+static void underrun_first(void) { // of the heap
+  if (me == 1) heap[-1] = 1;
+  shmem_barrier_all(); // wrong
+}
+static void underrun_first_of_team_heap(void) {
+  shmemx_heap_t extra;
+  const shmemx_heap_attr_t attributes = {.size = 1 << 16, .team = SHMEM_TEAM_WORLD};
+  if (shmemx_heap_create(&attributes, &extra) != 0) exit(96);
+  char *p = shmemx_heap_malloc(extra, 100);
+  if (me == 0) p[-2] = 1;
+  shmem_barrier_all(); // wrong
+}
+static void underrun_near(void) { // into what guards the end of the block before, too
+  char *p = shmem_malloc(64), *q = shmem_malloc(64);
+  if (me == 1 && p != NULL) q[-1] = 1;
+  shmem_free(p); // wrong
 }
 static void overrun_freed(void) {
   char *p = shmem_malloc(100);
@@ -385,25 +408,6 @@ static void lock_of_other(void) {
   if (me == 1) shmem_clear_lock(&lock); // wrong
   shmem_barrier_all();
 }
-static void crash(void) {
-  static long *volatile nowhere;
-  if (me == 1) *nowhere = 1; // wrong
-  shmem_barrier_all();
-}
-static void crash_in_put(void) {
-  if (me == 1) shmem_long_put(heap, (long *)sysconf(_SC_PAGESIZE) - 1, 1, 0); // wrong
-  shmem_barrier_all();
-}
-static void crash_by_kill(void) {
-  if (me == 1) kill(getpid(), SIGSEGV); // wrong
-  shmem_barrier_all();
-}
-static void hear_crash(int number) { _exit(number); }
-static void crash_heard(void) {
-  signal(SIGSEGV, hear_crash);
-  crash();
-}
-
 static void lock_twice(void) {
   if (me == 1) shmem_set_lock(&lock);
   if (me == 1) shmem_set_lock(&lock); // wrong
@@ -524,13 +528,12 @@ static const struct {
     CASE(splits), CASE(active_sets), CASE(past_block_collect), CASE(freed_collect), CASE(freed_alltoalls), CASE(overrun_last),
     CASE(psync_again_for_two), CASE(operations), CASE(types), CASE(counts), CASE(roots),
     CASE(addresses), CASE(team), CASE(never), CASE(locks), CASE(freed_put), CASE(freed_source), CASE(never_allocated), CASE(past_block),
-    CASE(past_block_get), CASE(past_block_batch), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
-    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_covered), CASE(overrun_freed), CASE(underrun), CASE(freed_fetch), CASE(overlap_broadcast), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
+    CASE(past_block_get), CASE(stride_wraps), CASE(stride_wraps_get), CASE(past_block_batch), CASE(wait_freed), CASE(freed_put_later), CASE(freed_source_later), CASE(freed_atomic_later),
+    CASE(past_block_later), CASE(overlap_put_later), CASE(wait_freed_later), CASE(overrun), CASE(overrun_covered), CASE(overrun_freed), CASE(underrun), CASE(underrun_first), CASE(underrun_first_of_team_heap), CASE(underrun_near), CASE(freed_fetch), CASE(overlap_broadcast), CASE(overrun_team_heap), CASE(overrun_destroyed), CASE(overrun_team_destroyed), CASE(overlap_put), CASE(overlap_reduce),
     CASE(overlap_fcollect), CASE(psync_again), CASE(psync_again_reduce), CASE(psync_third), CASE(psync_around_ctx), CASE(psync_unset), CASE(thread), CASE(thread_create), CASE(thread_team_create), CASE(thread_session),
     CASE(lock_of_other), CASE(lock_twice), CASE(team_destroyed), CASE(ctx_destroyed), CASE(free_twice), CASE(free_inside), CASE(free_private),
     CASE(pe_out_of_range), CASE(misaligned_put), CASE(misaligned_put_later), CASE(misaligned_source), CASE(misaligned_get), CASE(misaligned_p),
     CASE(misaligned_strided), CASE(misaligned_reduce), CASE(misaligned_to_all), CASE(misaligned_collect),
-    CASE(crash), CASE(crash_in_put), CASE(crash_by_kill), CASE(crash_heard),
     {"serialized", serialized, SHMEM_THREAD_SERIALIZED}, CASE(right)};
 
 int main(int argc, char **argv) {

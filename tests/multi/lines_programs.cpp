@@ -4,18 +4,31 @@
 // header that it calls through. As in check_programs.c, it ends with the comment "wrong"; in races, with "race". A case
 // that comes back gives status 0. No two are the same, for the compiler would make one of them; and none ends with its
 // call: optimised, that would be a jump, after which nobody knows the line.
+// With PLUGIN it is a library that the program loads.
+#include <dlfcn.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <shoal/shoal.hpp>
+#include <string>
 
+#ifdef PLUGIN
+extern "C" {
+int loaded_later(long* where, int pe) {
+  shoal::p(where, 1, pe);  // wrong
+  return 0;
+}
+}
+#else
 namespace {
 
 int me, npes;
 long word, data[8], result[8], held;
 std::uint64_t signal_word;
+std::string plugin;
 long* heap;
 
 /* ---- overloads ---- */
@@ -126,6 +139,13 @@ int in_function() {
   return body();
 }
 
+int loaded_later() {
+  void* const code = dlopen(plugin.c_str(), RTLD_NOW);
+  if (code == nullptr) return 98;
+  if (me == 1) reinterpret_cast<int (*)(long*, int)>(dlsym(code, "loaded_later"))(&word, npes);
+  return 0;
+}
+
 const struct {
   const char* name;
   int (*run)();
@@ -135,7 +155,7 @@ const struct {
     CASE(overload_sync), CASE(overload_signal), CASE(race_of_overloads),     CASE(native_put),      CASE(native_p),
     CASE(native_element), CASE(native_atomic),  CASE(native_reduce),         CASE(native_value),    CASE(native_signal),
     CASE(native_lock),   CASE(native_context),  CASE(native_free),           CASE(race_of_native),  CASE(own_inline),
-    CASE(in_function)};
+    CASE(in_function), CASE(loaded_later)};
 
 }  // namespace
 
@@ -143,6 +163,7 @@ int main(int argc, char** argv) {
   return shoal::run([&](shoal::Job& job) {
     me = job.my_pe();
     npes = job.n_pes();
+    plugin = std::string(argv[0]) + ".so";
     heap = static_cast<long*>(shmem_calloc(8, sizeof(long)));
     for (const auto& one : kCases) {
       if (argc < 2 || std::strcmp(argv[1], one.name) != 0) continue;
@@ -153,3 +174,4 @@ int main(int argc, char** argv) {
     return 99;
   });
 }
+#endif

@@ -35,8 +35,9 @@ class Lines(unittest.TestCase):
     def compile(self, folder, compiler, level):
         program = os.path.join(folder, f"{compiler}{level}")
         library = os.environ["LIBRARY"]
-        subprocess.run([compiler, "-std=c++20", "-g", level, "-I" + os.environ["INCLUDE"], SOURCE, "-o", program, "-L" + library,
-                        "-lshoal", "-Wl,-rpath," + library], check=True, timeout=4 * DEADLINE)
+        for options in ((program,), (program + ".so", "-shared", "-fPIC", "-DPLUGIN")):
+            subprocess.run([compiler, "-std=c++20", "-g", level, "-I" + os.environ["INCLUDE"], SOURCE, "-o", *options, "-L" + library,
+                            "-lshoal", "-Wl,-rpath," + library], check=True, timeout=4 * DEADLINE)
         return program
 
     def run_case(self, program, case):

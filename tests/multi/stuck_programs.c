@@ -72,6 +72,9 @@ static void value(void) {
   if (me == 0) shmem_long_wait_until(&word, SHMEM_CMP_EQ, 5);
 }
 
+/// The same where a thread of PE 0's, which does not call the library, may yet store it.
+static void value_of_thread(void) { value(); }
+
 /// PEs 0 and 1 enter different collectives, and PE 2 none.
 static void collectives(void) {
   static long sum, one = 1;
@@ -116,12 +119,14 @@ static void finalize(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"absent", absent}, {"returned", returned}, {"holder", holder}, {"lock_cycle", lock_cycle}, {"value", value}, {"kept", kept}, {"kept_at_exit", kept_at_exit},
+} cases[] = {{"absent", absent}, {"returned", returned}, {"holder", holder}, {"lock_cycle", lock_cycle}, {"value", value}, {"value_of_thread", value_of_thread}, {"kept", kept}, {"kept_at_exit", kept_at_exit},
              {"collectives", collectives}, {"teams", teams}, {"pair", pair}, {"thread_exit", thread_exit}, {"finalize", finalize}};
 
 int main(int argc, char **argv) {
   signal(SIGUSR1, hear);
-  shmem_init();
+  int provided;
+  if (argc > 1 && strcmp(argv[1], "value_of_thread") == 0) shmem_init_thread(SHMEM_THREAD_FUNNELED, &provided);
+  else shmem_init();
   me = shmem_my_pe();
   npes = shmem_n_pes();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)

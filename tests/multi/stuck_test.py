@@ -110,6 +110,15 @@ class Stuck(unittest.TestCase):
                 self.assertEqual(run.returncode, 1, run.stderr)
                 self.assertRegex(run.stderr, rf"(?m)^shoal: PE [01]: shmem_\w+: the job can never go on: .*{pattern}")
 
+    def test_a_value_that_a_thread_may_store_is_waited_for(self):
+        for check in ("0", "1"):
+            with self.subTest(check=check):
+                run = subprocess.run([SHOALRUN, "--timeout", "3.5", "-n", "2", PROGRAM, "value_of_thread"], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True, env=environment() | {"SHOAL_CHECK": check}, timeout=DEADLINE)
+                self.assertEqual(run.returncode, 3, run.stderr)
+                self.assertIn("PE 0 (pid ", run.stderr)
+                self.assertNotRegex(run.stderr, "go on|nobody is left")
+
     def test_it_says_so_once(self):
         run = subprocess.run([SHOALRUN, "--timeout", "6", "-n", "2", PROGRAM, "pair"], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, env=environment(), timeout=DEADLINE)

@@ -118,5 +118,62 @@ TEST(SymmetricHeap, GivesEqualOffsetsAndSurvivesExhaustion) {
   });
 }
 
+/// Blocks of `bytes` bytes, each followed by as much room again, as in a guarded heap.
+struct Guarded {
+  explicit Guarded(std::size_t count, std::size_t bytes = 64) {
+    const std::size_t step = 2 * ((bytes + 63) / 64 * 64);
+    EXPECT_LE(count * step + 128, memory.size());
+    for (std::size_t i = 0; i < count; ++i) guard.allocated(blocks.emplace_back(heap + i * step), bytes);
+  }
+  std::string damage(bool all = true, const void* always = nullptr) const {
+    return guard.damage(all, always).value_or("");
+  }
+  std::vector<char> memory = std::vector<char>(1 << 20);
+  char* const heap = memory.data() + 64;
+  SegmentTable segments;
+  HeapGuard guard{segments};
+  std::vector<char*> blocks;
+};
+
+TEST(HeapGuard, AFreedBlockIsLookedAtHoweverManyThereAre) {
+  Guarded some(3 * HeapGuard::kLooked);
+  char* const far = some.blocks[2 * HeapGuard::kLooked + 10];
+  far[64] = 1;
+  EXPECT_EQ(some.damage(false), "");
+  EXPECT_NE(some.damage(false, far), "");
+  EXPECT_NE(some.damage(), "");
+}
+
+TEST(HeapGuard, WhatWasWrittenBetweenTwoBlocksIsToldOfItsBlock) {
+  // Of two blocks with 64 bytes between them, and of 8 bytes with 120 between them.
+  const struct {
+    std::size_t bytes;
+    int from, to;  // written, from the first one's start
+    const char* told;
+  } cases[] = {{64, 64, 72, "at HEAP was written past its end, at bytes 64 to 71"},
+               {64, 64, 127, "at HEAP was written past its end, at bytes 64 to 126"},
+               {64, 120, 128, "at NEXT was written before its start, at bytes -8 to -1"},
+               {64, 127, 128, "at NEXT was written before its start, at byte -1"},
+               {64, 65, 128, "at NEXT was written before its start, at bytes -63 to -1"},
+               {64, 90, 91, "between the block of 64 bytes at HEAP and the block of 64 bytes at NEXT were written, at byte 90 of the former and at byte -38 of the latter"},
+               {64, 64, 128, "between the block of 64 bytes at HEAP and the block of 64 bytes at NEXT were written, at bytes 64 to 127"},
+               {8, 60, 61, "at HEAP was written past its end, at byte 60"},
+               {8, 68, 69, "between the block of 8 bytes at HEAP and the block of 8 bytes at NEXT were written, at byte 68"},
+               {8, 72, 73, "at NEXT was written before its start, at byte -56"},
+               {8, 8, 100, "at HEAP was written past its end, at bytes 8 to 99"},
+               {64, -1, 0, "at HEAP was written before its start, at byte -1"}};
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.told);
+    Guarded two(2, one.bytes);
+    ASSERT_EQ(two.damage(), "");
+    std::fill(two.heap + one.from, two.heap + one.to, '\0');
+    std::string wanted = one.told;
+    for (const auto& [name, block] : {std::pair("HEAP", two.blocks[0]), std::pair("NEXT", two.blocks[1])})
+      if (const auto at = wanted.find(name); at != std::string::npos)
+        wanted.replace(at, 4, two.segments.place(block));
+    EXPECT_NE(two.damage().find(wanted), std::string::npos) << two.damage();
+  }
+}
+
 }  // namespace
 }  // namespace shoal::test

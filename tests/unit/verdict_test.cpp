@@ -70,7 +70,7 @@ TEST(Verdict, ALockIsLostWithItsHolderOnceThatWaitsInFinalize) {
   const auto found = find_deadlock({holder, lock(0)}, kNow, 1);
   ASSERT_EQ(found.size(), 1u) << all(found);
   EXPECT_NE(found[0].find("PE 1 waits for is held by PE 0, which can no longer clear it: it is in shmem_finalize"), std::string::npos) << found[0];
-  holder.status.threaded = true;  // another thread of it may clear the lock
+  holder.status.others = Others::act;  // another thread of it may clear the lock
   EXPECT_TRUE(find_deadlock({holder, lock(0)}, kNow, 1).empty());
   // That the lock is cleared may not have arrived.
   EXPECT_TRUE(find_deadlock({{{Phase::leaving, 0, 1, "shmem_finalize"}}, lock(0)}, kNow, 1).empty());
@@ -175,14 +175,22 @@ TEST(Verdict, WhoHasNotCalledInitIsNamed) {
 TEST(Verdict, WhatAnotherThreadMayDoIsNoDeadlock) {
   std::vector<PeState> pes{lock(1, 8), lock(0, 16)};
   EXPECT_EQ(find_deadlock(pes, kNow, 1).size(), 1u);
-  pes[0].status.threaded = true;
+  pes[0].status.others = Others::store;
+  EXPECT_EQ(find_deadlock(pes, kNow, 1).size(), 1u);
+  pes[0].status.others = Others::act;
   EXPECT_TRUE(find_deadlock(pes, kNow, 1).empty());
   PeState value = waiting("shmem_long_wait_until", {WaitKind::value});
   EXPECT_EQ(find_standstill({value, in_phase(Phase::left)}, kNow, 1).size(), 1u);
-  value.status.threaded = true;
+  value.status.others = Others::act;
   EXPECT_TRUE(find_standstill({value, in_phase(Phase::left)}, kNow, 1).empty());
+  value.status.others = Others::store;  // by itself, without a call
+  EXPECT_TRUE(find_standstill({value, in_phase(Phase::left)}, kNow, 1).empty());
+  EXPECT_TRUE(explain({value, in_phase(Phase::left)}, kNow).empty());
+  PeState left = in_phase(Phase::left);
+  left.status.others = Others::store;
+  EXPECT_TRUE(find_standstill({waiting("shmem_long_wait_until", {WaitKind::value}), left}, kNow, 1).empty());
   PeState here = meeting("shmem_barrier_all", 1, 2);
-  here.status.threaded = true;
+  here.status.others = Others::act;
   EXPECT_EQ(find_deadlock({here, meeting("shmem_finalize at exit", 1, 2, 2)}, kNow, 1).size(), 1u);
 }
 

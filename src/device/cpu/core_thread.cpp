@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/alternate_stack.hpp"
 #include "base/error.hpp"
 #include "base/fence.hpp"
 #include "base/futex.hpp"
@@ -26,7 +27,6 @@ constexpr int kIdleSpins =
 constexpr int kBusyIdleSpins = 50;  // where cores outnumber processors
 constexpr int kYields = 32;
 constexpr std::uint64_t kSleepNs = 1'000'000'000;
-constexpr std::size_t kAlternateStack = 64 * 1024;
 
 /// The core that this thread runs: what the handler of a crash looks at.
 thread_local device::CoreState* running_core_ = nullptr;
@@ -53,35 +53,6 @@ void on_crash(int number, siginfo_t* info, void*) {
   ::sigaction(number, &action, nullptr);
   ::raise(number);
 }
-
-/// A stack of this thread's for the handler: a kernel may have used up its own. Not where the thread has one already.
-class AlternateStack final {
- public:
-  AlternateStack() {
-    if ((now().ss_flags & SS_DISABLE) == 0) return;
-    memory_ = std::malloc(kAlternateStack);
-    stack_t stack = {};
-    stack.ss_sp = memory_;
-    stack.ss_size = kAlternateStack;
-    if (memory_ != nullptr) ::sigaltstack(&stack, nullptr);
-  }
-  ~AlternateStack() {
-    stack_t none = {};
-    none.ss_flags = SS_DISABLE;
-    if (memory_ != nullptr && now().ss_sp == memory_) ::sigaltstack(&none, nullptr);
-    std::free(memory_);
-  }
-  AlternateStack(const AlternateStack&) = delete;
-  AlternateStack& operator=(const AlternateStack&) = delete;
-
- private:
-  static stack_t now() {
-    stack_t stack = {};
-    ::sigaltstack(nullptr, &stack);
-    return stack;
-  }
-  void* memory_ = nullptr;
-};
 
 }  // namespace
 
