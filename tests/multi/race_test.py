@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SHOAL_RACE=1: unordered accesses are reported with both places, ordered ones are not (nor in the suite: suite_test.py).
 
-Needs SHOALRUN, RACE_PROGRAMS, RACE_OVERLOADS and RACE_SOURCE in the environment.
+Needs SHOALRUN, RACE_PROGRAMS, RACE_FLAG_PROGRAMS, RACE_OVERLOADS and RACE_SOURCE in the environment.
 """
 import os
 import re
@@ -40,7 +40,14 @@ CASES = {
     "result_nbi": (0, WRITES.format(0, "shmem_long_atomic_fetch_add_nbi"), READS.format(0, "shmem_long_put")),
     "other_team": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
 }
-# The same of programs compiled as `shoalcc --race` does it; the patterns of both accesses, in either order.
+# The same of race_flag_programs.c.
+FLAGS = os.environ.get("RACE_FLAG_PROGRAMS", "race_flag_programs")
+FLAG_CASES = {
+    "beside_flag": (1, WRITES.format(0, "shmem_int_p"), READS.format(1, "shmem_int_get")),
+    "beside_counter": (1, WRITES.format(0, "shmem_int_p"), READS.format(2, "shmem_int_get")),
+}
+FLAG_RIGHT = ["beside_fenced", "all_of_very_many"]
+# And of programs compiled as `shoalcc --race` does it; the patterns of both accesses, in either order.
 OVERLOADS = os.environ.get("RACE_OVERLOADS", "race_overloads")
 PLAIN = os.environ.get("RACE_PLAIN_PROGRAMS")
 PLAIN_CASES = {
@@ -89,6 +96,10 @@ def racing_lines(source):
 class Race(unittest.TestCase):
     def test_unordered_accesses_are_reported_once_with_both_places(self):
         self.check_races(PROGRAM, CASES, SOURCE)
+
+    def test_only_the_bytes_that_are_waited_for_are_no_data(self):
+        self.check_races(FLAGS, FLAG_CASES, os.path.join(os.path.dirname(SOURCE), "race_flag_programs.c"))
+        self.check_right(FLAGS, FLAG_RIGHT)
 
     @unittest.skipUnless(PLAIN, "built without the hooks of shoalcc --race")
     def test_loads_and_stores_of_the_program_are_seen(self):
