@@ -127,10 +127,8 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
       return strf("PE %d %s it by %s at %s", who.pe, who.writes ? "writes" : "reads", log.names[event.name].c_str(),
                   place == places.end() ? "an unknown place" : place->second.c_str());
     };
-    const Segment* const segment = segments.find_key(race.segment);  // null: it has been destroyed since
-    print_line(-1, strf("race: PE %d's %s + %#llx: %s, and %s; %s the two", race.target,
-                        segment == nullptr ? "heap of a team" : segment->name.c_str(),
-                        static_cast<unsigned long long>(race.offset), text_of(race.first).c_str(),
+    print_line(-1, strf("race: PE %d's %s: %s, and %s; %s the two", race.target,
+                        segments.place(race.segment, race.offset).c_str(), text_of(race.first).c_str(),
                         text_of(race.second).c_str(),
                         race.first.pe == race.second.pe ? "no quiet is between" : "nothing orders"));
   }

@@ -35,6 +35,11 @@ static void beside_counter(void) {
   }
   shmem_barrier_all();
 }
+static void first_of_heap(void) {
+  long *const block = shmem_malloc(sizeof *block);
+  if (me != 1) shmem_long_p(block, me, 1); // race
+  shmem_barrier_all();
+}
 
 /* ---- no races ---- */
 static void beside_fenced(void) {
@@ -70,7 +75,7 @@ static void all_of_very_many(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"beside_flag", beside_flag}, {"beside_counter", beside_counter}, {"beside_fenced", beside_fenced}, {"all_of_very_many", all_of_very_many}};
+} cases[] = {{"first_of_heap", first_of_heap}, {"beside_flag", beside_flag}, {"beside_counter", beside_counter}, {"beside_fenced", beside_fenced}, {"all_of_very_many", all_of_very_many}};
 
 int main(int argc, char **argv) {
   shmem_init();

@@ -16,6 +16,8 @@ PROGRAM = os.environ.get("RACE_PROGRAMS", "race_programs")
 SOURCE = os.environ.get("RACE_SOURCE", "race_programs.c")
 DEADLINE = 240  # seconds
 WRITES, READS = r"PE {0} writes it by {1} at (\S+:\d+|\S+).*", r"PE {0} reads it by {1} at (\S+:\d+|\S+).*"
+# As checks and tables have it.
+PLACE = r"(heap \+ 0x[0-9a-f]+|static data \+ 0x[0-9a-f]+ \(\w+( \+ 0x[0-9a-f]+)?\))"
 # case -> whose memory, and the two accesses, in either order
 CASES = {
     "put_put": (2, WRITES.format(0, "shmem_long_put"), WRITES.format(1, "shmem_long_put")),
@@ -97,6 +99,12 @@ class Race(unittest.TestCase):
     def test_unordered_accesses_are_reported_once_with_both_places(self):
         self.check_races(PROGRAM, CASES, SOURCE)
 
+    def test_memory_is_told_by_its_place_as_everywhere(self):
+        for case, place in (("first_of_heap", r"heap \+ 0x0"), ("beside_flag", r"static data \+ 0x\w+ \(halves \+ 0x4\)")):
+            with self.subTest(case):
+                found = run([FLAGS, case])
+                self.assertRegex(found.stderr, rf"race: PE 1's {place}: ")
+
     def test_only_the_bytes_that_are_waited_for_are_no_data(self):
         self.check_races(FLAGS, FLAG_CASES, os.path.join(os.path.dirname(SOURCE), "race_flag_programs.c"))
         self.check_right(FLAGS, FLAG_RIGHT)
@@ -120,7 +128,7 @@ class Race(unittest.TestCase):
                 self.assertRegex(found.stderr, r"(?m)^shoal: race: 1 found, so PE 0 ends with status 66 if")
                 self.assertEqual(len(races(found.stderr)), 1, found.stderr)
                 line = races(found.stderr)[0]
-                self.assertRegex(line, rf"race: PE {target}'s (static data|heap) \+ 0x[0-9a-f]+: ({first}, and {second}|{second}, and {first}); (nothing orders|no quiet is between) the two")
+                self.assertRegex(line, rf"race: PE {target}'s {PLACE}: ({first}, and {second}|{second}, and {first}); (nothing orders|no quiet is between) the two")
                 if shutil.which("addr2line"):
                     told = {int(number) for number in re.findall(os.path.basename(source) + r":(\d+)", line)}
                     self.assertEqual(told, lines[case], line)
