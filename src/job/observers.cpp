@@ -14,7 +14,6 @@
 #include "base/file_size_signal.hpp"
 #include "base/log.hpp"
 #include "base/trace_file.hpp"
-#include "job/race_report.hpp"
 #include "observe/checker.hpp"
 #include "topology/topology.hpp"
 
@@ -60,6 +59,7 @@ void JobObservers::check(const Options& options) {
   profile_wanted(options.profile, 1);
   trace_wanted(options.trace);
   check_range("SHOAL_RACE_STATUS", options.race_status, 0, 255);
+  check_range("SHOAL_RACE_PROGRESS", options.race_progress, 0, 1'000'000);
 }
 
 JobObservers::JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level,
@@ -67,7 +67,7 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
     : me_(domain.me),
       n_pes_(domain.n_pes),
       segments_(*domain.segments),
-      race_status_(static_cast<int>(options.race_status)),
+      race_{static_cast<int>(options.race_status), static_cast<std::uint64_t>(options.race_progress) * 1'000'000'000},
       profile_(profile_wanted(options.profile, session)),
       trace_(trace_name(options.trace, session)) {
   // The search for races wants every call; so does the check that one thread at a time calls.
@@ -113,7 +113,7 @@ void JobObservers::ends_early(int status) const noexcept {
 }
 
 void JobObservers::report(Bootstrap& bootstrap, const Callback<const char*>& doing) {
-  if (races_ != nullptr) found_races_ = report_races(bootstrap, races_->log(), segments_, race_status_, doing) != 0;
+  if (races_ != nullptr) found_races_ = report_races(bootstrap, races_->log(), segments_, race_, doing) != 0;
   if (recorder_ == nullptr) return;
   if (!profile_.empty()) report_profile(bootstrap);
   if (me_ != 0 || trace_.empty()) return;

@@ -7,6 +7,7 @@
 #include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/status_mapping.hpp"
+#include "job/race_report.hpp"
 #include "observe/chain.hpp"
 #include "observe/race_log.hpp"
 #include "observe/recorder.hpp"
@@ -39,14 +40,14 @@ class JobObservers final {
   /// The program ends with `status` instead of all that: says what is lost.
   void ends_early(int status) const noexcept;
   /// After report: with which status the program is to end where it would with 0.
-  int end_status() const noexcept { return found_races_ ? race_status_ : 0; }
+  int end_status() const noexcept { return found_races_ ? race_.status : 0; }
 
  private:
   void add_recorder(const Domain& domain, StatusMapping* status);
   void report_profile(Bootstrap& bootstrap);
   const int me_, n_pes_;
   const SegmentTable& segments_;
-  const int race_status_;
+  const RaceOptions race_;
   bool found_races_ = false;              // on PE 0
   const std::string profile_, trace_;     // files by their whole names: the program may change its folder
   std::unique_ptr<Shortcuts> shortcuts_;  // outlives the observers

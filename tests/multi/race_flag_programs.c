@@ -71,11 +71,17 @@ static void all_of_very_many(void) {
   }
   shmem_barrier_all();
 }
+/// Some hundred lines of how far the search has come, where each is told.
+static void many_calls(void) {
+  for (int i = 0; i < 20000; ++i)
+    if (me == 0) shmem_long_p(&data[i % 8], i, 1);
+  shmem_barrier_all();
+}
 
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"first_of_heap", first_of_heap}, {"beside_flag", beside_flag}, {"beside_counter", beside_counter}, {"beside_fenced", beside_fenced}, {"all_of_very_many", all_of_very_many}};
+} cases[] = {{"many_calls", many_calls}, {"first_of_heap", first_of_heap}, {"beside_flag", beside_flag}, {"beside_counter", beside_counter}, {"beside_fenced", beside_fenced}, {"all_of_very_many", all_of_very_many}};
 
 int main(int argc, char **argv) {
   shmem_init();

@@ -4,6 +4,7 @@
 
 Needs SHOALRUN, RACE_PROGRAMS, RACE_FLAG_PROGRAMS, RACE_OVERLOADS and RACE_SOURCE in the environment.
 """
+import fcntl
 import os
 import re
 import shutil
@@ -155,23 +156,29 @@ class Race(unittest.TestCase):
         self.assertRegex(found.stderr, r"^shoal: race: the last \d+ calls and accesses of PE 0 were not looked at, nor what other PEs did meanwhile: only 400000 are kept\n$")
 
     def test_a_long_search_says_how_far_it_has_come(self):
-        with subprocess.Popen([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", "3", PROGRAM, "slow"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              text=True, env=environment(), stdin=subprocess.DEVNULL) as process:
-            lines = []
-
-            def wait_for(pattern):
-                for line in process.stderr:
-                    lines.append(line)
-                    if re.search(pattern, line):
-                        return
-                self.fail(f"no line like {pattern} among: {lines}")
-
-            try:
-                wait_for(r"^shoal: race: looking on PE 0 for unordered accesses: \d+ % done after \d+ s$")
-                process.send_signal(signal.SIGUSR1)
-                wait_for(r"^shoalrun: PE 1 \(pid \d+\): in shmem_finalize, which all PEs have called: looking on PE 0 for unordered accesses, for ")
-            finally:
-                process.terminate()
+        """PE 0 tells more than a pipe holds that nobody reads yet: so it is in its search until somebody does."""
+        read_end, write_end = os.pipe()
+        fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, 4096)
+        with os.fdopen(read_end, encoding="ascii") as told:
+            with subprocess.Popen([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", "3", "bash", "-c", f'exec "$0" many_calls 2>&{write_end}', FLAGS],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(SHOAL_RACE_PROGRESS="0"),
+                                  stdin=subprocess.DEVNULL, pass_fds=[write_end]) as process:
+                os.close(write_end)
+                looking = r"^shoal: race: looking on PE 0 for unordered accesses: \d+ % done after \d+ s$"
+                try:
+                    lines = [told.readline()]
+                    while not re.search(looking, lines[-1]):
+                        self.assertTrue(lines[-1], lines)
+                        lines.append(told.readline())
+                    process.send_signal(signal.SIGUSR1)
+                    table = [process.stderr.readline() for _ in range(4)]  # below its title
+                    self.assertRegex(table[1], r"^shoalrun: PE 0 \(pid \d+\): in shmem_finalize, which all PEs have called: race: looking on PE 0 for unordered accesses: \d+ % done")
+                    self.assertRegex(table[2], r"^shoalrun: PE 1 \(pid \d+\): in shmem_finalize, which all PEs have called: looking on PE 0 for unordered accesses, for ")
+                    for line in told:
+                        self.assertRegex(line, looking)
+                    self.assertEqual((process.wait(DEADLINE), process.stderr.read()), (0, ""))
+                finally:
+                    process.terminate()
 
     def test_what_is_not_looked_at_is_said(self):
         found = run([PROGRAM, "strided"])

@@ -130,13 +130,15 @@ TEST(Profile, AddsUpWhatEachPePacked) {
 }
 
 TEST(RaceProgress, IsToldWhereItTakesLongAndThenSeldom) {
-  constexpr std::uint64_t kStart = 1000;
-  RaceProgress progress(kStart);
+  constexpr std::uint64_t kStart = 1000, kPause = 10'000'000'000;
+  RaceProgress progress(kStart, kPause), always(kStart, 0);
   const auto after = [&](std::uint64_t ns, std::uint64_t done) { return progress.line("search", done, 200, kStart + ns); };
   EXPECT_EQ(after(RaceProgress::kFirstNs - 1, 100), "");
   EXPECT_EQ(after(RaceProgress::kFirstNs, 100), "race: search: 50 % done after 2 s");
-  EXPECT_EQ(after(RaceProgress::kFirstNs + RaceProgress::kNextNs - 1, 110), "");
-  EXPECT_EQ(after(RaceProgress::kFirstNs + RaceProgress::kNextNs, 180), "race: search: 90 % done after 12 s");
+  EXPECT_EQ(after(RaceProgress::kFirstNs + kPause - 1, 110), "");
+  EXPECT_EQ(after(RaceProgress::kFirstNs + kPause, 180), "race: search: 90 % done after 12 s");
+  for (std::uint64_t done : {50u, 100u})
+    EXPECT_EQ(always.line("search", done, 200, kStart), strf("race: search: %d %% done after 0 s", static_cast<int>(done / 2)));
 }
 
 class Trace : public testing::Test {
