@@ -63,7 +63,7 @@ void JobObservers::check(const Options& options) {
 }
 
 JobObservers::JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level,
-                           int session)
+                           int session, Bootstrap& bootstrap)
     : me_(domain.me),
       n_pes_(domain.n_pes),
       segments_(*domain.segments),
@@ -75,7 +75,7 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
   if (!all_calls && (options.check || !profile_.empty() || !trace_.empty()))
     shortcuts_ = std::make_unique<Shortcuts>(segments_, me_, Watching{options.check, !trace_.empty()});
   // First, so that the meetings of the check are in the time of the calls that it checks: there, too, they wait.
-  if (!profile_.empty() || !trace_.empty()) add_recorder(domain, status);
+  if (!profile_.empty() || !trace_.empty()) add_recorder(domain, status, bootstrap);
   if (options.check)
     chain_.add(std::make_unique<Checker>(domain, status == nullptr ? nullptr : status->record(0), thread_level,
                                          shortcuts_.get()));
@@ -86,11 +86,19 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
   }
 }
 
-void JobObservers::add_recorder(const Domain& domain, StatusMapping* status) {
+/// PE 0's first: where another job writes that trace, nobody else has begun.
+std::unique_ptr<TraceWriter> JobObservers::make_trace(Bootstrap& bootstrap) const {
+  if (trace_.empty()) return nullptr;
+  const auto make = [&] { return std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id); };
+  auto writer = me_ == 0 ? make() : nullptr;
+  bootstrap.barrier();
+  return me_ == 0 ? std::move(writer) : make();
+}
+
+void JobObservers::add_recorder(const Domain& domain, StatusMapping* status, Bootstrap& bootstrap) {
   if (me_ == 0 && profile_.ends_with(".html")) check_folder_of(profile_);
-  auto writer = trace_.empty() ? nullptr : std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id);
   auto recorder = std::make_unique<Recorder>(domain, status == nullptr ? nullptr : &status->record(me_)->counters,
-                                             std::move(writer), shortcuts_.get());
+                                             make_trace(bootstrap), shortcuts_.get());
   recorder_ = recorder.get();
   chain_.add(std::move(recorder));
 }
@@ -118,7 +126,8 @@ void JobObservers::report(Bootstrap& bootstrap, const Callback<const char*>& doi
   if (!profile_.empty()) report_profile(bootstrap);
   if (me_ != 0 || trace_.empty()) return;
   try {
-    if (const int joined = merge_trace(trace_, n_pes_); joined > 0) print_line(-1, trace_told(trace_, joined));
+    if (const int joined = merge_trace(trace_, n_pes_, TraceWriters::done); joined > 0)
+      print_line(-1, trace_told(trace_, joined));
   } catch (const Error&) {
     if (!bootstrap.launched()) throw;  // else the launcher tries again, and says so
   }

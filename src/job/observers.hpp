@@ -21,7 +21,9 @@ class JobObservers final {
 
   /// @param domain, status  outlive this; status may be null
   /// @param session  as Greetings has it: each has files of its own
-  JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level, int session);
+  /// Collective where there is a trace. @throws Error
+  JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level, int session,
+               Bootstrap& bootstrap);
   /// Null: nobody watches, and nothing is paid.
   Observer* front() noexcept { return chain_.front(); }
   /// What calls of which there is nothing to tell may take; null: every call is to be told.
@@ -43,7 +45,8 @@ class JobObservers final {
   int end_status() const noexcept { return found_races_ ? race_.status : 0; }
 
  private:
-  void add_recorder(const Domain& domain, StatusMapping* status);
+  void add_recorder(const Domain& domain, StatusMapping* status, Bootstrap& bootstrap);
+  std::unique_ptr<TraceWriter> make_trace(Bootstrap& bootstrap) const;
   void report_profile(Bootstrap& bootstrap);
   const int me_, n_pes_;
   const SegmentTable& segments_;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -232,6 +233,19 @@ TEST_F(Trace, OfAPeThatStillRunsMayBecomeShorter) {
   std::fstream(trace_piece(file_, 0), std::ios::binary | std::ios::in | std::ios::out)
       .write(reinterpret_cast<const char*>(&header), sizeof header);
   EXPECT_NE(merged(1).find("\"dur\":1000000.000"), std::string::npos);
+}
+
+TEST_F(Trace, TellsWhyCallsAreMissing) {
+  for (const auto& [error, why] : {std::pair{0, "it was full"}, std::pair{EIO, "Input/output error"}}) {
+    write_piece(0, "a", 100, 5000, 100 + kSecond, 5000 + kSecond, kSecond);
+    TraceHeader header{};
+    std::ifstream(trace_piece(file_, 0), std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof header);
+    header.lost = 7;
+    header.error = error;
+    std::fstream(trace_piece(file_, 0), std::ios::binary | std::ios::in | std::ios::out)
+        .write(reinterpret_cast<const char*>(&header), sizeof header);
+    EXPECT_NE(merged(1).find(strf("7 later calls are not in this trace: %s\"", why)), std::string::npos);
+  }
 }
 
 TEST_F(Trace, ThatCannotBeWrittenLeavesWhatWasThere) {
