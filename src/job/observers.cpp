@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/observers.hpp"
 
+#include <fcntl.h>
 #include <shmem/constants.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "base/file_size_signal.hpp"
 #include "base/log.hpp"
 #include "base/trace_file.hpp"
+#include "base/unique_fd.hpp"
 #include "observe/checker.hpp"
 #include "topology/topology.hpp"
 
@@ -36,14 +38,15 @@ std::string trace_name(const std::string& option, int session) {
   return wanted.empty() ? "" : session_file(std::filesystem::absolute(wanted).string(), session);
 }
 
-/// Found out at init, not after the whole run.
-void check_folder_of(const std::string& page) {
-  std::filesystem::path folder = std::filesystem::path(page).parent_path();
-  if (folder.empty()) folder = ".";
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+/// Found out at init, not after the whole run: only the attempt tells.
+void check_page(const std::string& page) {
+  UniqueFd fd(::open(page.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (fd) ::unlink(page.c_str());
+  if (!fd && errno == EEXIST) fd.reset(::open(page.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!fd)
     throw Error(Code::invalid_option,
-                strf("SHOAL_PROFILE=\"%s\" is not valid: expected a page in a folder that can be written, but %s: %s",
-                     page.c_str(), folder.c_str(), std::strerror(errno)));
+                strf("SHOAL_PROFILE=\"%s\" is not valid: expected a page that can be written, but %s: %s", page.c_str(),
+                     page.c_str(), std::strerror(errno)));
 }
 
 void write_file(const std::string& name, const std::string& text) {
@@ -96,7 +99,7 @@ std::unique_ptr<TraceWriter> JobObservers::make_trace(Bootstrap& bootstrap) cons
 }
 
 void JobObservers::add_recorder(const Domain& domain, StatusMapping* status, Bootstrap& bootstrap) {
-  if (me_ == 0 && profile_.ends_with(".html")) check_folder_of(profile_);
+  if (me_ == 0 && profile_.ends_with(".html")) check_page(profile_);
   auto recorder = std::make_unique<Recorder>(domain, status == nullptr ? nullptr : &status->record(me_)->counters,
                                              make_trace(bootstrap), shortcuts_.get());
   recorder_ = recorder.get();

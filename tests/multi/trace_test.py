@@ -294,6 +294,9 @@ class Traced(unittest.TestCase):
         self.assertRegex(run.stderr, r"(?m)^ +2 +82\.7k +- +-$")
         with open(os.path.join(self.folder, "p.html"), encoding="utf-8") as file:
             page = file.read()
+        sentence = "bytes that a PE (row) wrote to, or read from, a PE (column), but for collectives on one node; k, M, G: powers of 1000"
+        self.assertIn(sentence + "\n", run.stderr)
+        self.assertIn(f">{sentence}<", page)
         self.assertIn('<td class="name">shmem_long_put</td><td>30</td>', page)
         self.assertIn('title="0 to 1: 110 calls, 82720 bytes"', page)
 
@@ -355,13 +358,17 @@ class Traced(unittest.TestCase):
 
     def test_bad_names_are_refused_by_init(self):
         for variable, value, pattern in (("SHOAL_PROFILE", "yes", "expected 0, 1 or the name of a page"),
-                                         ("SHOAL_PROFILE", "/nowhere/p.html", "expected a page in a folder that can be written, but /nowhere: No such"),
+                                         ("SHOAL_PROFILE", "/nowhere/p.html", "expected a page that can be written, but /nowhere/p.html: No such"),
                                          ("SHOAL_TRACE", "1", "expected 0 or the name of a file that ends with .json"),
                                          ("SHOAL_TRACE", "t.txt", "expected 0 or the name of a file that ends with .json"),
                                          ("SHOAL_TRACE", "/nowhere/t.json", "expected a file that can be written")):
             run = self.run_job(**{variable: value})
             self.assertEqual(run.returncode, 1)
             self.assertRegex(run.stderr, rf'PE \d: shmem_init: {variable}="{value}" is not valid: {pattern}')
+        os.mkdir(os.path.join(self.folder, "p.html"))
+        run = self.run_job(SHOAL_PROFILE="p.html")
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        self.assertRegex(run.stderr, r"PE 0: shmem_init: .* expected a page that can be written, but /\S*/p.html: Is a directory")
         os.mkdir(os.path.join(self.folder, "t.json"))
         self.assertRegex(self.run_job(SHOAL_TRACE="t.json").stderr, r"expected a file that can be written, but /\S*/t.json: Is a directory")
 
