@@ -103,6 +103,7 @@ class Traced(unittest.TestCase):
     def hanging(self):
         """A traced job of which all PEs wait. @return its guard, and the pids of the process that runs it and of its PEs"""
         guard = self.start([SHOALRUN, "-n", str(PES), PROGRAM, "hang"], SHOAL_TRACE="t.json")
+        self.addCleanup(guard.kill)
         pes = [int(guard.stdout.readline()) for _ in range(PES)]
         with open(f"/proc/{guard.pid}/task/{guard.pid}/children", encoding="ascii") as file:
             return guard, int(file.read()), pes
