@@ -22,6 +22,7 @@
 #include "base/error.hpp"
 #include "base/file_size_signal.hpp"
 #include "base/ticks.hpp"
+#include "base/trace_lock.hpp"
 #include "base/unique_fd.hpp"
 
 namespace shoal {
@@ -39,30 +40,44 @@ std::size_t read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) {
   return got;
 }
 
+/// To be written, too, where that may be: to lock it. @throws Error for what is there and cannot be read
+UniqueFd open_piece(const std::string& path) {
+  constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  UniqueFd fd(::open(path.c_str(), O_RDWR | kFlags));
+  if (!fd && (errno == EACCES || errno == EROFS)) fd.reset(::open(path.c_str(), O_RDONLY | kFlags));
+  if (!fd && (errno == EMFILE || errno == ENFILE)) throw_errno("cannot read " + path);
+  return fd;
+}
+
 /// One piece. Nothing in it is trusted: a PE may have died while it wrote, or still do so, and make it shorter. So it
 /// is read, not mapped.
 class Piece final {
  public:
-  Piece(const std::string& file, int pe) : pe_(pe), path_(trace_piece(file, pe)) {
-    const UniqueFd fd = open();
+  Piece(const std::string& file, int pe) : pe_(pe), path_(trace_piece(file, pe)), fd_(open_piece(path_)) { read(); }
+
+  /// What its PE has written by now.
+  void read() {
     struct stat s;
-    if (!fd || ::fstat(fd.get(), &s) != 0 || s.st_size < static_cast<off_t>(kTraceEventsAt) || s.st_blocks == 0) return;
-    good_ = read_at(fd.get(), header_, sizeof header_, 0) == sizeof header_ && header().magic == kTraceMagic &&
+    if (!fd_ || ::fstat(fd_.get(), &s) != 0 || s.st_size < static_cast<off_t>(kTraceEventsAt) || s.st_blocks == 0)
+      return;
+    good_ = read_at(fd_.get(), header_, sizeof header_, 0) == sizeof header_ && header().magic == kTraceMagic &&
             header().size == sizeof(TraceEvent);
   }
 
   bool good() const { return good_; }
   int pe() const { return pe_; }
+  int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
   const TraceHeader& header() const { return *reinterpret_cast<const TraceHeader*>(header_); }
   std::string machine() const {
     const char* text = header().machine;
     return std::string(text, ::strnlen(text, sizeof header().machine));
   }
+  std::string why_lost() const { return header().error == 0 ? "it was full" : std::strerror(header().error); }
   std::uint64_t lost() const { return header().lost.load(std::memory_order_relaxed); }
   std::vector<std::string> names() const {
     std::vector<char> bytes(kTraceNames * kTraceNameBytes);
-    read_at(open().get(), bytes.data(), bytes.size(), kTraceNamesAt);
+    read_at(fd_.get(), bytes.data(), bytes.size(), kTraceNamesAt);
     std::vector<std::string> names;
     for (std::size_t i = 0; i < kTraceNames; ++i) {
       const char* text = bytes.data() + i * kTraceNameBytes;
@@ -75,13 +90,12 @@ class Piece final {
   }
   template <class See>
   void each_event(See&& see) const {
-    const UniqueFd fd = open();
     const std::uint64_t events = std::min(header().events.load(std::memory_order_relaxed), header().room);
     std::vector<TraceEvent> some(4096);
     for (std::uint64_t done = 0; done < events;) {
       const std::size_t wanted = std::min<std::uint64_t>(some.size(), events - done);
       const std::size_t got =
-          read_at(fd.get(), some.data(), wanted * sizeof(TraceEvent), kTraceEventsAt + done * sizeof(TraceEvent)) /
+          read_at(fd_.get(), some.data(), wanted * sizeof(TraceEvent), kTraceEventsAt + done * sizeof(TraceEvent)) /
           sizeof(TraceEvent);
       for (std::size_t i = 0; i < got; ++i)
         if (some[i].begin != 0) see(some[i]);  // else it was given to a thread, and not used
@@ -91,9 +105,9 @@ class Piece final {
   }
 
  private:
-  UniqueFd open() const { return UniqueFd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)); }
   const int pe_;
   const std::string path_;
+  const UniqueFd fd_;  // for as long as it is locked
   bool good_ = false;
   alignas(TraceHeader) char header_[sizeof(TraceHeader)] = {};
 };
@@ -234,10 +248,37 @@ void write_piece(std::FILE* file, const Piece& piece, const Clock& clock, bool& 
   });
   for (const TraceEvent& event : unfinished) write(event, last);
   if (piece.lost() == 0) return;
-  out << separator() << "{\"name\":\"" << piece.lost()
-      << " later calls are not in this trace: it was full\",\"ph\":\"i\",\"s\":\"p\",\"pid\":" << pe
-      << ",\"tid\":0,\"ts\":";
+  out << separator() << "{\"name\":\"" << piece.lost() << " later calls are not in this trace: " << piece.why_lost()
+      << "\",\"ph\":\"i\",\"s\":\"p\",\"pid\":" << pe << ",\"tid\":0,\"ts\":";
   out.microseconds(clock.ns_of(piece.header().last_ticks)) << "}";
+}
+
+/// For as long as these live, no other process joins or replaces them; leaves out those that one has meanwhile.
+void take(Pieces& pieces, const std::string& file, TraceWriters writers) {
+  for (const auto& piece : pieces) {
+    const bool locked = lock_piece(piece->fd(), TraceUse::joined);
+    const pid_t joiner = locked ? 0 : user_of_piece(piece->fd(), TraceUse::joined);
+    const pid_t writer = writers == TraceWriters::none ? user_of_piece(piece->fd(), TraceUse::written) : 0;
+    if (!locked || writer != 0)
+      throw Error(Code::peer, strf("the pieces %s.pe-* of the trace are left alone: process %d %s", file.c_str(),
+                                   static_cast<int>(locked ? writer : joiner),
+                                   locked ? "of a job that runs writes them" : "is joining them already"));
+  }
+  std::erase_if(pieces, [](const auto& piece) { return !lies_at(piece->fd(), piece->path()); });
+  for (const auto& piece : pieces) piece->read();  // the last of its PE, which may have ended just now
+}
+
+void check_unused(const std::string& file, int pe) {
+  const std::string path = trace_piece(file, pe);
+  const UniqueFd fd = open_piece(path);
+  const pid_t writer = fd ? user_of_piece(fd.get(), TraceUse::written) : 0;
+  const pid_t joiner = fd ? user_of_piece(fd.get(), TraceUse::joined) : 0;
+  if (writer != 0 || joiner != 0)
+    throw Error(
+        Code::invalid_option,
+        strf("SHOAL_TRACE=\"%s\" is taken: process %d %s %s; give each job a name of its own", file.c_str(),
+             static_cast<int>(writer != 0 ? writer : joiner),
+             writer != 0 ? "of another job writes" : "joins what an earlier job wrote, among it", path.c_str()));
 }
 
 }  // namespace
@@ -263,17 +304,30 @@ int trace_pieces(const std::string& file) {
   return pes.empty() ? 0 : *std::max_element(pes.begin(), pes.end()) + 1;
 }
 
-void remove_pieces(const std::string& file, int from) noexcept {
-  for (const int pe : pes_with_pieces(file))
-    if (pe >= from) ::unlink(trace_piece(file, pe).c_str());
+void remove_piece(const std::string& file, int pe) {
+  check_unused(file, pe);
+  ::unlink(trace_piece(file, pe).c_str());
+}
+
+void remove_pieces(const std::string& file) {
+  const std::vector<int> pes = pes_with_pieces(file);
+  for (const int pe : pes) check_unused(file, pe);  // all of them, before any is gone
+  for (const int pe : pes) remove_piece(file, pe);
+}
+
+pid_t writer_of_trace(const std::string& file, int n_pes) {
+  for (const auto& piece : find_pieces(file, n_pes))
+    if (const pid_t writer = user_of_piece(piece->fd(), TraceUse::written)) return writer;
+  return 0;
 }
 
 std::string trace_told(const std::string& file, int n_pes) {
   return strf("trace of %d PE%s written to %s", n_pes, n_pes == 1 ? "" : "s", file.c_str());
 }
 
-int merge_trace(const std::string& file, int n_pes) {
-  const Pieces pieces = find_pieces(file, n_pes);
+int merge_trace(const std::string& file, int n_pes, TraceWriters writers) {
+  Pieces pieces = find_pieces(file, n_pes);
+  take(pieces, file, writers);
   if (pieces.empty()) return 0;
   const Clocks clocks(pieces);
   // A trace that was there before is whole until this is. What is no file, such as a device, must not become one.

@@ -9,6 +9,8 @@
 //     4096  65536  names: 1,024 of 64 bytes each, NUL-terminated
 //    69632         events, 32 bytes each
 #pragma once
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +29,7 @@ struct TraceHeader {
   std::atomic<std::uint64_t> events;  ///< given to threads, some at a time; those that were not used are zeros
   std::uint64_t room;                 ///< events that have theirs on the disk; grows
   std::atomic<std::uint64_t> lost;    ///< calls for which there was none
+  std::int32_t error;                 ///< why; 0: these are as many as a trace takes
 };
 static_assert(sizeof(TraceHeader) <= 4096);
 
@@ -49,13 +52,19 @@ std::string session_file(const std::string& file, int session);
 std::string trace_piece(const std::string& file, int pe);
 /// One more than the last PE of which there is a piece; 0: none is there.
 int trace_pieces(const std::string& file);
-/// Removes the pieces of PE `from` and those behind it: of an earlier job that was killed, and had more PEs.
-void remove_pieces(const std::string& file, int from) noexcept;
+/// Removes the piece of a PE of an earlier job, which was killed; those of all PEs.
+/// @throws Error {invalid_option} where a job that runs writes it, or somebody joins it
+void remove_piece(const std::string& file, int pe);
+void remove_pieces(const std::string& file);
 /// "trace of 3 PEs written to FILE"
 std::string trace_told(const std::string& file, int n_pes);
-/// Joins the pieces of `n_pes` PEs that exist into `file` and removes them. Their PEs may still run, but nobody else
-/// may do the same at the same time. @return how many there were; 0: nothing was written
-/// @throws Error when `file` cannot be written
-int merge_trace(const std::string& file, int n_pes);
+/// The process of a PE that still writes its piece; 0: none of these.
+pid_t writer_of_trace(const std::string& file, int n_pes);
+/// Joins the pieces of `n_pes` PEs that exist into `file` and removes them.
+/// @param writers  whether there may still be some: then each of these has written all that counts
+/// @return how many there were; 0: nothing was written
+/// @throws Error when `file` cannot be written, or the pieces are another's to join, or to write
+enum class TraceWriters : bool { none, done };
+int merge_trace(const std::string& file, int n_pes, TraceWriters writers = TraceWriters::none);
 
 }  // namespace shoal

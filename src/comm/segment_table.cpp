@@ -119,10 +119,15 @@ std::optional<std::string> SegmentTable::damage(bool all, const void* always) co
 std::string SegmentTable::place(const void* address) const {
   const auto where = reinterpret_cast<std::uintptr_t>(address);
   const Segment* const segment = find(where, 1);
-  if (segment == nullptr) return strf("%p", address);
-  const bool is_static = segment->key >= kStaticKey && segment->key < kFirstFreeKey;
-  const std::string variable = is_static ? variable_at(where) : "";
-  return strf("%s + 0x%zx", segment->name.c_str(), where - segment->base) +
+  return segment == nullptr ? strf("%p", address) : place(segment->key, where - segment->base);
+}
+
+std::string SegmentTable::place(std::uint32_t key, std::uint64_t offset) const {
+  const Segment* const segment = find_key(key);
+  const bool is_static = segment != nullptr && key >= kStaticKey && key < kFirstFreeKey;
+  const std::string variable = is_static ? variable_at(segment->base + offset) : "";
+  return strf("%s + 0x%llx", segment == nullptr ? "heap of a team" : segment->name.c_str(),
+              static_cast<unsigned long long>(offset)) +
          (variable.empty() ? "" : " (" + variable + ")");
 }
 

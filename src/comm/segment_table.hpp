@@ -90,6 +90,8 @@ class SegmentTable final {
   /// Static data is counted from the first page that has any.
   std::string place(const void* address) const;
   std::string place(std::uintptr_t address) const { return place(reinterpret_cast<const void*>(address)); }
+  /// The same by a segment's key, which is that of a team's heap where it has been destroyed since.
+  std::string place(std::uint32_t key, std::uint64_t offset) const;
   /// "heap [0x..., 0x...), static data [0x..., 0x...)"
   std::string describe() const;
 

@@ -239,7 +239,7 @@ void Job::build_communication(const Greetings& greetings) {
       std::make_unique<Waiter>(own.doorbell(), *domain_.node, segments_,
                                status_ == nullptr ? nullptr : status_->record(domain_.me), spins, transport_.get());
   domain_.waiter = waiter_.get();
-  observers_ = std::make_unique<JobObservers>(options_, domain_, status_, thread_level_, greetings.session);
+  observers_ = std::make_unique<JobObservers>(options_, domain_, status_, thread_level_, greetings.session, *bootstrap_);
   domain_.observer = observers_->front();
   if (options_.check) crash_line_.emplace(domain_.me);
   domain_.shortcuts = options_.chaos != 0 ? nullptr : observers_->shortcuts();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/observers.hpp"
 
+#include <fcntl.h>
 #include <shmem/constants.h>
 #include <unistd.h>
 
@@ -14,7 +15,7 @@
 #include "base/file_size_signal.hpp"
 #include "base/log.hpp"
 #include "base/trace_file.hpp"
-#include "job/race_report.hpp"
+#include "base/unique_fd.hpp"
 #include "observe/checker.hpp"
 #include "topology/topology.hpp"
 
@@ -37,14 +38,15 @@ std::string trace_name(const std::string& option, int session) {
   return wanted.empty() ? "" : session_file(std::filesystem::absolute(wanted).string(), session);
 }
 
-/// Found out at init, not after the whole run.
-void check_folder_of(const std::string& page) {
-  std::filesystem::path folder = std::filesystem::path(page).parent_path();
-  if (folder.empty()) folder = ".";
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+/// Found out at init, not after the whole run: only the attempt tells.
+void check_page(const std::string& page) {
+  UniqueFd fd(::open(page.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (fd) ::unlink(page.c_str());
+  if (!fd && errno == EEXIST) fd.reset(::open(page.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!fd)
     throw Error(Code::invalid_option,
-                strf("SHOAL_PROFILE=\"%s\" is not valid: expected a page in a folder that can be written, but %s: %s",
-                     page.c_str(), folder.c_str(), std::strerror(errno)));
+                strf("SHOAL_PROFILE=\"%s\" is not valid: expected a page that can be written, but %s: %s", page.c_str(),
+                     page.c_str(), std::strerror(errno)));
 }
 
 void write_file(const std::string& name, const std::string& text) {
@@ -60,14 +62,15 @@ void JobObservers::check(const Options& options) {
   profile_wanted(options.profile, 1);
   trace_wanted(options.trace);
   check_range("SHOAL_RACE_STATUS", options.race_status, 0, 255);
+  check_range("SHOAL_RACE_PROGRESS", options.race_progress, 0, 1'000'000);
 }
 
 JobObservers::JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level,
-                           int session)
+                           int session, Bootstrap& bootstrap)
     : me_(domain.me),
       n_pes_(domain.n_pes),
       segments_(*domain.segments),
-      race_status_(static_cast<int>(options.race_status)),
+      race_{static_cast<int>(options.race_status), static_cast<std::uint64_t>(options.race_progress) * 1'000'000'000},
       profile_(profile_wanted(options.profile, session)),
       trace_(trace_name(options.trace, session)) {
   // The search for races wants every call; so does the check that one thread at a time calls.
@@ -75,7 +78,7 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
   if (!all_calls && (options.check || !profile_.empty() || !trace_.empty()))
     shortcuts_ = std::make_unique<Shortcuts>(segments_, me_, Watching{options.check, !trace_.empty()});
   // First, so that the meetings of the check are in the time of the calls that it checks: there, too, they wait.
-  if (!profile_.empty() || !trace_.empty()) add_recorder(domain, status);
+  if (!profile_.empty() || !trace_.empty()) add_recorder(domain, status, bootstrap);
   if (options.check)
     chain_.add(std::make_unique<Checker>(domain, status == nullptr ? nullptr : status->record(0), thread_level,
                                          shortcuts_.get()));
@@ -86,11 +89,19 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
   }
 }
 
-void JobObservers::add_recorder(const Domain& domain, StatusMapping* status) {
-  if (me_ == 0 && profile_.ends_with(".html")) check_folder_of(profile_);
-  auto writer = trace_.empty() ? nullptr : std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id);
+/// PE 0's first: where another job writes that trace, nobody else has begun.
+std::unique_ptr<TraceWriter> JobObservers::make_trace(Bootstrap& bootstrap) const {
+  if (trace_.empty()) return nullptr;
+  const auto make = [&] { return std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id); };
+  auto writer = me_ == 0 ? make() : nullptr;
+  bootstrap.barrier();
+  return me_ == 0 ? std::move(writer) : make();
+}
+
+void JobObservers::add_recorder(const Domain& domain, StatusMapping* status, Bootstrap& bootstrap) {
+  if (me_ == 0 && profile_.ends_with(".html")) check_page(profile_);
   auto recorder = std::make_unique<Recorder>(domain, status == nullptr ? nullptr : &status->record(me_)->counters,
-                                             std::move(writer), shortcuts_.get());
+                                             make_trace(bootstrap), shortcuts_.get());
   recorder_ = recorder.get();
   chain_.add(std::move(recorder));
 }
@@ -113,12 +124,13 @@ void JobObservers::ends_early(int status) const noexcept {
 }
 
 void JobObservers::report(Bootstrap& bootstrap, const Callback<const char*>& doing) {
-  if (races_ != nullptr) found_races_ = report_races(bootstrap, races_->log(), segments_, race_status_, doing) != 0;
+  if (races_ != nullptr) found_races_ = report_races(bootstrap, races_->log(), segments_, race_, doing) != 0;
   if (recorder_ == nullptr) return;
   if (!profile_.empty()) report_profile(bootstrap);
   if (me_ != 0 || trace_.empty()) return;
   try {
-    if (const int joined = merge_trace(trace_, n_pes_); joined > 0) print_line(-1, trace_told(trace_, joined));
+    if (const int joined = merge_trace(trace_, n_pes_, TraceWriters::done); joined > 0)
+      print_line(-1, trace_told(trace_, joined));
   } catch (const Error&) {
     if (!bootstrap.launched()) throw;  // else the launcher tries again, and says so
   }

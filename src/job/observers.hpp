@@ -7,6 +7,7 @@
 #include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/status_mapping.hpp"
+#include "job/race_report.hpp"
 #include "observe/chain.hpp"
 #include "observe/race_log.hpp"
 #include "observe/recorder.hpp"
@@ -20,7 +21,9 @@ class JobObservers final {
 
   /// @param domain, status  outlive this; status may be null
   /// @param session  as Greetings has it: each has files of its own
-  JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level, int session);
+  /// Collective where there is a trace. @throws Error
+  JobObservers(const Options& options, const Domain& domain, StatusMapping* status, int thread_level, int session,
+               Bootstrap& bootstrap);
   /// Null: nobody watches, and nothing is paid.
   Observer* front() noexcept { return chain_.front(); }
   /// What calls of which there is nothing to tell may take; null: every call is to be told.
@@ -39,14 +42,15 @@ class JobObservers final {
   /// The program ends with `status` instead of all that: says what is lost.
   void ends_early(int status) const noexcept;
   /// After report: with which status the program is to end where it would with 0.
-  int end_status() const noexcept { return found_races_ ? race_status_ : 0; }
+  int end_status() const noexcept { return found_races_ ? race_.status : 0; }
 
  private:
-  void add_recorder(const Domain& domain, StatusMapping* status);
+  void add_recorder(const Domain& domain, StatusMapping* status, Bootstrap& bootstrap);
+  std::unique_ptr<TraceWriter> make_trace(Bootstrap& bootstrap) const;
   void report_profile(Bootstrap& bootstrap);
   const int me_, n_pes_;
   const SegmentTable& segments_;
-  const int race_status_;
+  const RaceOptions race_;
   bool found_races_ = false;              // on PE 0
   const std::string profile_, trace_;     // files by their whole names: the program may change its folder
   std::unique_ptr<Shortcuts> shortcuts_;  // outlives the observers

@@ -29,7 +29,7 @@ std::vector<std::string> gather(Bootstrap& bootstrap, const std::string& mine) {
 /// Says how far PE 0 has come: on stderr and, `doing`, to whoever looks at the job.
 class Told final {
  public:
-  explicit Told(const Callback<const char*>& doing) : doing_(doing) {}
+  Told(const Callback<const char*>& doing, std::uint64_t pause_ns) : doing_(doing), progress_(now_ns(), pause_ns) {}
   void begin(const char* what) {
     what_ = what;
     doing_(what);
@@ -43,7 +43,7 @@ class Told final {
 
  private:
   const Callback<const char*>& doing_;
-  RaceProgress progress_{now_ns()};
+  RaceProgress progress_;
   const char* what_ = "";
 };
 
@@ -98,7 +98,7 @@ bool has_too_many_blocks(const RaceRange& range) {
 
 }  // namespace
 
-int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& segments, int status,
+int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& segments, const RaceOptions& options,
                  const Callback<const char*>& doing) {
   if (bootstrap.size() > kMostRacePes) {
     if (bootstrap.rank() == 0)
@@ -111,7 +111,7 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
       print_line(-1, "SHOAL_RACE looks at jobs on one machine, whose PEs have one clock: this one is on several");
     return 0;
   }
-  Told told(doing);
+  Told told(doing, options.pause_ns);
   told.begin("collecting on PE 0 what all have noted");
   const std::vector<RaceLog> logs = gather_logs(bootstrap, mine, told);
   told.begin("looking on PE 0 for unordered accesses");
@@ -127,10 +127,8 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
       return strf("PE %d %s it by %s at %s", who.pe, who.writes ? "writes" : "reads", log.names[event.name].c_str(),
                   place == places.end() ? "an unknown place" : place->second.c_str());
     };
-    const Segment* const segment = segments.find_key(race.segment);  // null: it has been destroyed since
-    print_line(-1, strf("race: PE %d's %s + %#llx: %s, and %s; %s the two", race.target,
-                        segment == nullptr ? "heap of a team" : segment->name.c_str(),
-                        static_cast<unsigned long long>(race.offset), text_of(race.first).c_str(),
+    print_line(-1, strf("race: PE %d's %s: %s, and %s; %s the two", race.target,
+                        segments.place(race.segment, race.offset).c_str(), text_of(race.first).c_str(),
                         text_of(race.second).c_str(),
                         race.first.pe == race.second.pe ? "no quiet is between" : "nothing orders"));
   }
@@ -148,11 +146,11 @@ int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& 
       print_line(-1, strf("race: the last %llu calls and accesses of PE %zu were not looked at, nor what other PEs did "
                           "meanwhile: only %zu are kept",
                           static_cast<unsigned long long>(logs[pe].dropped), pe, RaceRecorder::kMostEvents));
-  if (!races.empty() && status != 0)
+  if (!races.empty() && options.status != 0)
     print_line(-1,
                strf("race: %zu found, so PE 0 ends with status %d if it would end with 0 (SHOAL_RACE_STATUS=0 leaves "
                     "that as it is)",
-                    races.size(), status));
+                    races.size(), options.status));
   return static_cast<int>(races.size());
 }
 

@@ -8,10 +8,14 @@
 
 namespace shoal {
 
-/// Collective. @param status  with which PE 0's program ends if there are any, to be told; 0: as it likes
-/// @param doing  told what this PE does, for whoever looks at the job meanwhile
+struct RaceOptions {
+  int status;              ///< with which PE 0's program ends if there are any, to be told; 0: as it likes
+  std::uint64_t pause_ns;  ///< from line to line of how far the search has come
+};
+
+/// Collective. @param doing  told what this PE does, for whoever looks at the job meanwhile
 /// @return how many races were printed, on PE 0; 0 elsewhere. @throws Error
-int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& segments, int status,
+int report_races(Bootstrap& bootstrap, const RaceLog& mine, const SegmentTable& segments, const RaceOptions& options,
                  const Callback<const char*>& doing);
 
 }  // namespace shoal

@@ -12,6 +12,10 @@ namespace {
 
 constexpr int kMostInText = 32;  // PEs of a matrix that is printed
 
+constexpr const char* kOfLinks =
+    "bytes that a PE (row) wrote to, or read from, a PE (column), but for collectives on one node; k, M, G: powers of "
+    "1000";
+
 /// 1234567 as "1.23M".
 std::string short_number(double number) {
   static constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P"};
@@ -99,9 +103,7 @@ std::string Profile::as_text() const {
                  row.waiting_ns > 0 ? duration(row.waiting_ns).c_str() : "-", mean(row).c_str());
   if (n_pes_ > kMostInText)
     return text + "bytes from PE to PE: too many PEs to print; SHOAL_PROFILE=name.html draws them\n";
-  text +=
-      "bytes that a PE (row) wrote to, or read from, a PE (column), but for collectives on one node; "
-      "k, M, G: powers of 1000\n        ";
+  text += std::string(kOfLinks) + "\n        ";
   for (int to = 0; to < n_pes_; ++to) text += strf(" %7d", to);
   text += "\n";
   for (int from = 0; from < n_pes_; ++from) {
@@ -152,10 +154,7 @@ std::string Profile::as_html(const std::string& title) const {
     }
     page += "</tr>";
   }
-  return page +
-         "</table><p class=\"dim\">Row: the PE that called. Column: the PE whose memory was read or "
-         "written. Without what collectives move on one node; k, M, G: powers of "
-         "1000.</p></div></main></body></html>\n";
+  return page + "</table><p class=\"dim\">" + kOfLinks + "</p></div></main></body></html>\n";
 }
 
 }  // namespace shoal

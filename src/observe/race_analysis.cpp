@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "observe/race_memory.hpp"
+#include "observe/waited_bytes.hpp"
 
 namespace shoal {
 namespace {
@@ -49,14 +50,7 @@ Kept keep(const Clock& clock) {
   return kept;
 }
 
-/// Eight bytes of some PE's memory.
-struct Word {
-  int pe;
-  std::uint32_t segment;
-  std::uint64_t offset;
-  auto operator<=>(const Word&) const = default;
-};
-constexpr std::uint64_t kMostWaitedBytes = 2u << 20;  // of one call
+using Waited = WaitedBytes<Kept>;  // with what is known to whoever sees them
 
 constexpr std::uint64_t kProgress = 64;  // moments
 
@@ -79,7 +73,7 @@ class Analysis final {
       clocks_.emplace_back().raise(pe, 1);
       own_ways_.emplace_back();
     }
-    find_waited_words();
+    find_waited();
   }
 
   std::vector<Race> run(const Callback<std::uint64_t, std::uint64_t>& progress) {
@@ -140,27 +134,15 @@ class Analysis final {
          done += block, at += static_cast<std::uint64_t>(range.stride), --left)
       see(at, at + block);
   }
-  /// Calls `see(word)` for each word.
-  template <class See>
-  static void each_word(int pe, const RaceRange& range, See&& see) {
-    const std::uint64_t end = range.offset + std::min<std::uint64_t>(range.bytes, kMostWaitedBytes);
-    for (std::uint64_t at = range.offset / 8 * 8; at < end; at += 8) see(Word{pe, range.segment, at});
-  }
-  /// Calls `see(offset, what is known there)` for those of the words that somebody waits on, or changes by atomics.
-  template <class See>
-  void each_waited(int pe, std::uint32_t segment, std::uint64_t begin, std::uint64_t end, See&& see) {
-    for (auto word = synchronizes_.lower_bound({pe, segment, begin / 8 * 8});
-         word != synchronizes_.end() && word->first < Word{pe, segment, end}; ++word)
-      see(word->first.offset, word->second);
-  }
-
-  void find_waited_words() {
+  /// Those that somebody waits on, or changes by atomics: exactly these, for what lies beside a flag is data.
+  void find_waited() {
+    const auto add = [&](int pe, const RaceRange& range) {
+      waited_.add(pe, range.segment, range.offset, range.offset + range.bytes);
+    };
     for (std::size_t pe = 0; pe < n_; ++pe)
       for (const RaceEvent& one : logs_[pe].events) {
-        if (kind(one) == CallKind::wait || kind(one) == CallKind::test)
-          each_word(static_cast<int>(pe), one.local, [&](const Word& word) { synchronizes_[word]; });
-        if (kind(one) == CallKind::signal || kind(one) == CallKind::atomic)
-          each_word(one.pe, one.remote, [&](const Word& word) { synchronizes_[word]; });
+        if (kind(one) == CallKind::wait || kind(one) == CallKind::test) add(static_cast<int>(pe), one.local);
+        if (kind(one) == CallKind::signal || kind(one) == CallKind::atomic) add(one.pe, one.remote);
       }
   }
 
@@ -199,12 +181,12 @@ class Analysis final {
     const auto ordered = [&](const RaceMemory::Access& other) { return seen[other.component] >= other.epoch; };
     const auto meets = [&](const RaceMemory::Access& other, std::uint64_t at) {
       if (other.who.pe != pe || (other.unfinished && other.who.event != i))
-        report(other, one, {target, range.segment, at});
+        report(other, one, target, range.segment, at);
     };
     each_block(range, [&](std::uint64_t begin, std::uint64_t end) {
-      each_waited(target, range.segment, begin, end, [&](std::uint64_t word, const Kept&) {
-        memory_.add(target, range.segment, begin, word, one, ordered, meets);
-        begin = word + 8;
+      waited_.look(target, range.segment, begin, end, [&](std::uint64_t from, std::uint64_t to, const Kept&) {
+        memory_.add(target, range.segment, begin, from, one, ordered, meets);
+        begin = to;
       });
       memory_.add(target, range.segment, begin, end, one, ordered, meets);
     });
@@ -228,9 +210,10 @@ class Analysis final {
     return found->second;
   }
 
-  void report(const RaceMemory::Access& first, const RaceMemory::Access& second, const Word& where) {
+  void report(const RaceMemory::Access& first, const RaceMemory::Access& second, int target, std::uint32_t segment,
+              std::uint64_t at) {
     if (!told_.insert(std::minmax(first.place, second.place)).second) return;
-    races_.push_back({first.who, second.who, where.pe, where.segment, where.offset});
+    races_.push_back({first.who, second.who, target, segment, at});
   }
 
   void begin(int pe, std::uint32_t i) {
@@ -256,7 +239,7 @@ class Analysis final {
         }
         [[fallthrough]];
       case CallKind::signal:
-        if (valid(one.pe) && one.writes != 0) release_words(pe, one);
+        if (valid(one.pe) && one.writes != 0) release_waited(pe, one);
         return;
       case CallKind::fence: return fence(pe, one.context);
       case CallKind::local:
@@ -290,23 +273,24 @@ class Analysis final {
       way(component).fenced = way(component).given;
       way(component).looked_at = true;
     }
-    release_words(pe, one);
+    release_waited(pe, one);
   }
 
-  void release_words(int pe, const RaceEvent& one) {
+  void release_waited(int pe, const RaceEvent& one) {
     bool any = false;
     Kept what;
     each_block(one.remote, [&](std::uint64_t begin, std::uint64_t end) {
-      each_waited(one.pe, one.remote.segment, begin, end, [&](std::uint64_t, Kept& known) {
+      waited_.change(one.pe, one.remote.segment, begin, end, [&](Kept& known) {
         if (!std::exchange(any, true)) what = visible_at(pe, one.context, one.pe);
         join(known, what);
       });
     });
     if (any) step(pe);
   }
-  void acquire_words(int pe, int target, const RaceRange& range) {
+  void acquire_waited(int pe, int target, const RaceRange& range) {
     each_block(range, [&](std::uint64_t begin, std::uint64_t end) {
-      each_waited(target, range.segment, begin, end, [&](std::uint64_t, const Kept& known) { join(clock(pe), known); });
+      waited_.look(target, range.segment, begin, end,
+                   [&](std::uint64_t, std::uint64_t, const Kept& known) { join(clock(pe), known); });
     });
   }
 
@@ -314,13 +298,13 @@ class Analysis final {
     const RaceEvent& one = event(pe, i);
     if (one.completes != 0) {
       for (const std::uint32_t atomic : std::exchange(unfinished_[{pe, one.context}], {}))
-        if (valid(event(pe, atomic).pe)) acquire_words(pe, event(pe, atomic).pe, event(pe, atomic).remote);
+        if (valid(event(pe, atomic).pe)) acquire_waited(pe, event(pe, atomic).pe, event(pe, atomic).remote);
     }
     switch (kind(one)) {
       case CallKind::wait:
-      case CallKind::test: return acquire_words(pe, pe, one.local);
+      case CallKind::test: return acquire_waited(pe, pe, one.local);
       case CallKind::atomic:
-        if (valid(one.pe) && one.starts_late == 0) acquire_words(pe, one.pe, one.remote);
+        if (valid(one.pe) && one.starts_late == 0) acquire_waited(pe, one.pe, one.remote);
         return;
       case CallKind::lock: return join(clock(pe), locks_[{one.local.segment, one.local.offset}]);
       case CallKind::collective:
@@ -365,7 +349,7 @@ class Analysis final {
   std::map<std::tuple<int, std::uint32_t, int, Sort>, std::size_t> way_of_;
   std::vector<std::vector<std::size_t>> own_ways_;                                  // by PE: components
   std::map<std::pair<int, std::uint32_t>, std::vector<std::uint32_t>> unfinished_;  // atomics, by PE and context
-  std::map<Word, Kept> synchronizes_;
+  Waited waited_;
   RaceMemory memory_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> locks_;
   std::map<MeetingId, Meeting> meetings_;

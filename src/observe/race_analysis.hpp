@@ -10,11 +10,11 @@
 //   - a meeting or collective of a team: what those members did before from whom a member gets something (the root of a
 //   broadcast, those before it in a scan, else all), before what it does after; what a collective itself does with a
 //   member's source and dest, only before what that member does after
-//   - a signal, an atomic, or a put to a word that is waited for: before the end of a wait, test or fetching atomic on
-//   that word
+//   - a signal, an atomic, or a put to bytes that are waited for: before the end of a wait, test or fetching atomic on
+//   these
 //   - locks: what was done before clear_lock, before what is done after set_lock
 //   - loads and stores of the program's own, between the calls before and after them
-// What a put with signal writes comes with its own signal. Words on which somebody waits are no data: they may be
+// What a put with signal writes comes with its own signal. Bytes on which somebody waits are no data: they may be
 // written any time.
 #pragma once
 #include <string>

@@ -19,7 +19,7 @@
 #include "base/futex.hpp"
 #include "base/moment.hpp"
 #include "base/quiet_signals.hpp"
-#include "base/unique_fd.hpp"
+#include "base/trace_lock.hpp"
 
 namespace shoal {
 namespace {
@@ -31,10 +31,15 @@ constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, in headers of 2022 a
 
 /// Gives bytes `begin` to `end` of a mapped file their room on the disk. A kernel that cannot tell (before 5.14) is
 /// hoped with. @return 0 or the error
-int reserve_room(char* file, std::size_t begin, std::size_t end) noexcept {
-  begin -= begin % static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  while (::madvise(file + begin, end - begin, kPopulateWrite) != 0)
-    if (errno != EINTR && errno != EAGAIN) return errno == EINVAL ? 0 : errno == EFAULT ? ENOSPC : errno;
+int reserve_room(int fd, char* file, std::size_t begin, std::size_t end) noexcept {
+  const std::size_t page = begin - begin % static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  while (::madvise(file + page, end - page, kPopulateWrite) != 0) {
+    if (errno == EINTR || errno == EAGAIN) continue;
+    if (errno != EFAULT) return errno == EINVAL ? 0 : errno;
+    // Something is wrong with the disk; the file system says what.
+    const int code = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin));
+    return code == 0 ? EIO : code;
+  }
   return 0;
 }
 
@@ -55,22 +60,24 @@ TraceWriter::TraceWriter(const std::string& file, int pe, int n_pes, const std::
                      what.c_str(), std::strerror(code)));
   };
   if (is_directory(file)) refuse(file, EISDIR);
-  ::unlink(path_.c_str());  // of an earlier run that was killed
-  if (pe == 0) remove_pieces(file, n_pes);
-  const UniqueFd fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!fd) refuse(path_, errno);
+  pe == 0 ? remove_pieces(file) : remove_piece(file, pe);
+  fd_.reset(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!fd_) refuse(path_, errno);
+  // Another job that begins just now may have taken it for one that nobody writes.
+  if (!lock_piece(fd_.get(), TraceUse::written) || !lies_at(fd_.get(), path_))
+    refuse("another job begins " + path_, EEXIST);
   {
     const NoFileSizeSignal quiet;
-    if (::ftruncate(fd.get(), static_cast<off_t>(length_)) != 0) {
+    if (::ftruncate(fd_.get(), static_cast<off_t>(length_)) != 0) {
       const int code = errno;
       ::unlink(path_.c_str());
       refuse(path_, code);
     }
   }
-  void* at = ::mmap(nullptr, length_, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  void* at = ::mmap(nullptr, length_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
   if (at == MAP_FAILED) throw_errno("mmap of " + path_);
   char* bytes = static_cast<char*>(at);
-  if (const int code = reserve_room(bytes, 0, length_of(kStep))) {
+  if (const int code = reserve_room(fd_.get(), bytes, 0, length_of(kStep))) {
     ::munmap(at, length_);
     ::unlink(path_.c_str());
     refuse(path_, code);
@@ -148,8 +155,11 @@ std::uint16_t TraceWriter::name(const char* text) noexcept {
 
 void TraceWriter::extend() noexcept {
   const std::uint64_t room = header_->room + kStep;
-  full_ =
-      room > kRoom || reserve_room(reinterpret_cast<char*>(header_), length_of(header_->room), length_of(room)) != 0;
+  const int error = room > kRoom ? 0
+                                 : reserve_room(fd_.get(), reinterpret_cast<char*>(header_), length_of(header_->room),
+                                                length_of(room));
+  full_ = room > kRoom || error != 0;
+  if (full_) header_->error = error;
   if (full_) return;
   mark();
   header_->room = room;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/trace_file.hpp"
+#include "base/unique_fd.hpp"
 
 namespace shoal {
 
@@ -15,7 +16,8 @@ class TraceWriter final {
  public:
   static constexpr std::uint64_t kRoom = 1u << 24;  ///< events, at most
 
-  /// @param machine  the same text on PEs that share a clock. @throws Error when the piece cannot be made
+  /// @param machine  the same text on PEs that share a clock. PE 0 is to make its own before
+  /// the others: it removes what an earlier job left. @throws Error when the piece cannot be made, or is another job's
   TraceWriter(const std::string& file, int pe, int n_pes, const std::string& machine);
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
@@ -52,6 +54,7 @@ class TraceWriter final {
   /// the process, and brings the clocks' relation up to date. @return false when there is none
   bool reserve(std::uint64_t index) noexcept;
   std::string path_;
+  UniqueFd fd_;  // locked while it is written
   TraceHeader* header_ = nullptr;
   char* names_ = nullptr;
   TraceEvent* events_ = nullptr;

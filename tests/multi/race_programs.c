@@ -549,14 +549,6 @@ static void strided(void) {
   if (me == 0) shmem_long_iput(block, block, 2, 2, kMany, 1);
   shmem_barrier_all();
 }
-/// Minutes of search: of blocks that touch each other nowhere.
-static void slow(void) {
-  enum { kMany = 1 << 18 };
-  long *block = shmem_malloc(4L * kMany * sizeof *block);
-  for (int i = 0; i < 1000; ++i)
-    if (me == 0) shmem_long_iput(&block[i % 3], &block[(i + 1) % 3], 4, 4, kMany - 1, 1);
-  shmem_barrier_all();
-}
 static void early(void) {
   put_put();
   if (me == 1) exit(3);
@@ -565,7 +557,7 @@ static void early(void) {
 static const struct {
   const char *name;
   void (*run)(void);
-} cases[] = {{"slow", slow}, {"source_nbi", source_nbi}, {"dest_nbi", dest_nbi}, {"read_nbi", read_nbi}, {"result_nbi", result_nbi}, {"not_blocking", not_blocking}, {"answered", answered}, {"polled_nbi", polled_nbi}, {"double_buffer", double_buffer}, {"some_of_many", some_of_many}, {"pipeline", pipeline}, {"tried", tried}, {"broadcast_leaf", broadcast_leaf}, {"scan_from_behind", scan_from_behind}, {"reduce_only", reduce_only}, {"dest_of_another", dest_of_another}, {"source_of_another", source_of_another}, {"no_elements", no_elements}, {"flows", flows}, {"active_sets", active_sets}, {"barrier_of_another", barrier_of_another}, {"fence_of_another", fence_of_another}, {"flag_of_another", flag_of_another}, {"quiet_of_another", quiet_of_another}, {"contexts", contexts}, {"team_destroyed", team_destroyed}, {"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
+} cases[] = {{"source_nbi", source_nbi}, {"dest_nbi", dest_nbi}, {"read_nbi", read_nbi}, {"result_nbi", result_nbi}, {"not_blocking", not_blocking}, {"answered", answered}, {"polled_nbi", polled_nbi}, {"double_buffer", double_buffer}, {"some_of_many", some_of_many}, {"pipeline", pipeline}, {"tried", tried}, {"broadcast_leaf", broadcast_leaf}, {"scan_from_behind", scan_from_behind}, {"reduce_only", reduce_only}, {"dest_of_another", dest_of_another}, {"source_of_another", source_of_another}, {"no_elements", no_elements}, {"flows", flows}, {"active_sets", active_sets}, {"barrier_of_another", barrier_of_another}, {"fence_of_another", fence_of_another}, {"flag_of_another", flag_of_another}, {"quiet_of_another", quiet_of_another}, {"contexts", contexts}, {"team_destroyed", team_destroyed}, {"put_put", put_put}, {"all_put", all_put}, {"put_get", put_get}, {"no_fence", no_fence}, {"far_behind", far_behind}, {"sync_only", sync_only}, {"other_team", other_team},
              {"barrier", barrier}, {"fence", fence}, {"signalled", signalled}, {"polled", polled}, {"locked", locked}, {"counted", counted}, {"apart", apart},
              {"met_by_two", met_by_two}, {"context_destroyed", context_destroyed}, {"allocated", allocated}, {"collectives", collectives}, {"semaphore", semaphore}, {"endless", endless}, {"heaps", heaps},
              {"synced_the_other_way", synced_the_other_way}, {"teams_of_the_same", teams_of_the_same}, {"large", large}, {"far_strides", far_strides}, {"strided", strided}, {"early", early}};

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SHOAL_RACE=1: unordered accesses are reported with both places, ordered ones are not (nor in the suite: suite_test.py).
 
-Needs SHOALRUN, RACE_PROGRAMS, RACE_OVERLOADS and RACE_SOURCE in the environment.
+Needs SHOALRUN, RACE_PROGRAMS, RACE_FLAG_PROGRAMS, RACE_OVERLOADS and RACE_SOURCE in the environment.
 """
+import fcntl
 import os
 import re
 import shutil
@@ -16,6 +17,8 @@ PROGRAM = os.environ.get("RACE_PROGRAMS", "race_programs")
 SOURCE = os.environ.get("RACE_SOURCE", "race_programs.c")
 DEADLINE = 240  # seconds
 WRITES, READS = r"PE {0} writes it by {1} at (\S+:\d+|\S+).*", r"PE {0} reads it by {1} at (\S+:\d+|\S+).*"
+# As checks and tables have it.
+PLACE = r"(heap \+ 0x[0-9a-f]+|static data \+ 0x[0-9a-f]+ \(\w+( \+ 0x[0-9a-f]+)?\))"
 # case -> whose memory, and the two accesses, in either order
 CASES = {
     "put_put": (2, WRITES.format(0, "shmem_long_put"), WRITES.format(1, "shmem_long_put")),
@@ -40,7 +43,14 @@ CASES = {
     "result_nbi": (0, WRITES.format(0, "shmem_long_atomic_fetch_add_nbi"), READS.format(0, "shmem_long_put")),
     "other_team": (1, WRITES.format(0, "shmem_long_put"), READS.format(2, "shmem_long_get")),
 }
-# The same of programs compiled as `shoalcc --race` does it; the patterns of both accesses, in either order.
+# The same of race_flag_programs.c.
+FLAGS = os.environ.get("RACE_FLAG_PROGRAMS", "race_flag_programs")
+FLAG_CASES = {
+    "beside_flag": (1, WRITES.format(0, "shmem_int_p"), READS.format(1, "shmem_int_get")),
+    "beside_counter": (1, WRITES.format(0, "shmem_int_p"), READS.format(2, "shmem_int_get")),
+}
+FLAG_RIGHT = ["beside_fenced", "all_of_very_many"]
+# And of programs compiled as `shoalcc --race` does it; the patterns of both accesses, in either order.
 OVERLOADS = os.environ.get("RACE_OVERLOADS", "race_overloads")
 PLAIN = os.environ.get("RACE_PLAIN_PROGRAMS")
 PLAIN_CASES = {
@@ -90,6 +100,16 @@ class Race(unittest.TestCase):
     def test_unordered_accesses_are_reported_once_with_both_places(self):
         self.check_races(PROGRAM, CASES, SOURCE)
 
+    def test_memory_is_told_by_its_place_as_everywhere(self):
+        for case, place in (("first_of_heap", r"heap \+ 0x0"), ("beside_flag", r"static data \+ 0x\w+ \(halves \+ 0x4\)")):
+            with self.subTest(case):
+                found = run([FLAGS, case])
+                self.assertRegex(found.stderr, rf"race: PE 1's {place}: ")
+
+    def test_only_the_bytes_that_are_waited_for_are_no_data(self):
+        self.check_races(FLAGS, FLAG_CASES, os.path.join(os.path.dirname(SOURCE), "race_flag_programs.c"))
+        self.check_right(FLAGS, FLAG_RIGHT)
+
     @unittest.skipUnless(PLAIN, "built without the hooks of shoalcc --race")
     def test_loads_and_stores_of_the_program_are_seen(self):
         self.check_races(PLAIN, PLAIN_CASES, os.path.join(os.path.dirname(SOURCE), "race_plain_programs.c"))
@@ -109,7 +129,7 @@ class Race(unittest.TestCase):
                 self.assertRegex(found.stderr, r"(?m)^shoal: race: 1 found, so PE 0 ends with status 66 if")
                 self.assertEqual(len(races(found.stderr)), 1, found.stderr)
                 line = races(found.stderr)[0]
-                self.assertRegex(line, rf"race: PE {target}'s (static data|heap) \+ 0x[0-9a-f]+: ({first}, and {second}|{second}, and {first}); (nothing orders|no quiet is between) the two")
+                self.assertRegex(line, rf"race: PE {target}'s {PLACE}: ({first}, and {second}|{second}, and {first}); (nothing orders|no quiet is between) the two")
                 if shutil.which("addr2line"):
                     told = {int(number) for number in re.findall(os.path.basename(source) + r":(\d+)", line)}
                     self.assertEqual(told, lines[case], line)
@@ -136,23 +156,29 @@ class Race(unittest.TestCase):
         self.assertRegex(found.stderr, r"^shoal: race: the last \d+ calls and accesses of PE 0 were not looked at, nor what other PEs did meanwhile: only 400000 are kept\n$")
 
     def test_a_long_search_says_how_far_it_has_come(self):
-        with subprocess.Popen([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", "3", PROGRAM, "slow"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              text=True, env=environment(), stdin=subprocess.DEVNULL) as process:
-            lines = []
-
-            def wait_for(pattern):
-                for line in process.stderr:
-                    lines.append(line)
-                    if re.search(pattern, line):
-                        return
-                self.fail(f"no line like {pattern} among: {lines}")
-
-            try:
-                wait_for(r"^shoal: race: looking on PE 0 for unordered accesses: \d+ % done after \d+ s$")
-                process.send_signal(signal.SIGUSR1)
-                wait_for(r"^shoalrun: PE 1 \(pid \d+\): in shmem_finalize, which all PEs have called: looking on PE 0 for unordered accesses, for ")
-            finally:
-                process.terminate()
+        """PE 0 tells more than a pipe holds that nobody reads yet: so it is in its search until somebody does."""
+        read_end, write_end = os.pipe()
+        fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, 4096)
+        with os.fdopen(read_end, encoding="ascii") as told:
+            with subprocess.Popen([SHOALRUN, "--timeout", str(DEADLINE - 20), "-n", "3", "bash", "-c", f'exec "$0" many_calls 2>&{write_end}', FLAGS],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(SHOAL_RACE_PROGRESS="0"),
+                                  stdin=subprocess.DEVNULL, pass_fds=[write_end]) as process:
+                os.close(write_end)
+                looking = r"^shoal: race: looking on PE 0 for unordered accesses: \d+ % done after \d+ s$"
+                try:
+                    lines = [told.readline()]
+                    while not re.search(looking, lines[-1]):
+                        self.assertTrue(lines[-1], lines)
+                        lines.append(told.readline())
+                    process.send_signal(signal.SIGUSR1)
+                    table = [process.stderr.readline() for _ in range(4)]  # below its title
+                    self.assertRegex(table[1], r"^shoalrun: PE 0 \(pid \d+\): in shmem_finalize, which all PEs have called: race: looking on PE 0 for unordered accesses: \d+ % done")
+                    self.assertRegex(table[2], r"^shoalrun: PE 1 \(pid \d+\): in shmem_finalize, which all PEs have called: looking on PE 0 for unordered accesses, for ")
+                    for line in told:
+                        self.assertRegex(line, looking)
+                    self.assertEqual((process.wait(DEADLINE), process.stderr.read()), (0, ""))
+                finally:
+                    process.terminate()
 
     def test_what_is_not_looked_at_is_said(self):
         found = run([PROGRAM, "strided"])

@@ -3,9 +3,12 @@
 add_executable(trace_pe trace_pe.c)
 add_executable(chaos_programs chaos_programs.c)
 add_executable(race_programs race_programs.c)
+add_executable(race_flag_programs race_flag_programs.c)
 add_executable(race_overloads race_overloads.cpp)
 target_link_libraries(race_overloads PRIVATE shoal shoal_flags)
 target_compile_options(race_overloads PRIVATE -g -O0)
+target_compile_options(race_flag_programs PRIVATE -g -O0)
+target_link_libraries(race_flag_programs PRIVATE shoal shoal_flags)
 target_compile_options(race_programs PRIVATE -g -O0)
 target_link_libraries(race_programs PRIVATE shoal shoal_flags Threads::Threads)
 target_link_libraries(trace_pe PRIVATE shoal shoal_flags)
@@ -27,7 +30,7 @@ if(NOT CMAKE_CROSSCOMPILING)
     "SHOALRUN=$<TARGET_FILE:shoalrun>;CHAOS_PROGRAMS=$<TARGET_FILE:chaos_programs>")
   add_test(NAME multi.race COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/race_test.py)
   set_tests_properties(multi.race PROPERTIES LABELS "multi" TIMEOUT 900 PROCESSORS 2 ENVIRONMENT
-    "SHOALRUN=$<TARGET_FILE:shoalrun>;RACE_PROGRAMS=$<TARGET_FILE:race_programs>;RACE_SOURCE=${CMAKE_CURRENT_LIST_DIR}/race_programs.c;RACE_OVERLOADS=$<TARGET_FILE:race_overloads>;${race_plain}")
+    "SHOALRUN=$<TARGET_FILE:shoalrun>;RACE_PROGRAMS=$<TARGET_FILE:race_programs>;RACE_SOURCE=${CMAKE_CURRENT_LIST_DIR}/race_programs.c;RACE_FLAG_PROGRAMS=$<TARGET_FILE:race_flag_programs>;RACE_OVERLOADS=$<TARGET_FILE:race_overloads>;${race_plain}")
 endif()
 
 # The whole conformance suite and all examples under SHOAL_CHAOS, SHOAL_CHECK and SHOAL_RACE, in parts that run beside each other.

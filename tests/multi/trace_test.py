@@ -5,6 +5,7 @@
 Needs SHOALRUN, SHOAL_TOP and TRACE_PE in the environment.
 """
 import collections
+import fcntl
 import json
 import os
 import random
@@ -102,6 +103,7 @@ class Traced(unittest.TestCase):
     def hanging(self):
         """A traced job of which all PEs wait. @return its guard, and the pids of the process that runs it and of its PEs"""
         guard = self.start([SHOALRUN, "-n", str(PES), PROGRAM, "hang"], SHOAL_TRACE="t.json")
+        self.addCleanup(guard.kill)
         pes = [int(guard.stdout.readline()) for _ in range(PES)]
         with open(f"/proc/{guard.pid}/task/{guard.pid}/children", encoding="ascii") as file:
             return guard, int(file.read()), pes
@@ -128,7 +130,53 @@ class Traced(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, self.written("t.json", "shoalrun")))
         self.assertEqual(sorted(self.events()), list(range(PES)))
         run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))
-        self.assertEqual((run.returncode, run.stderr), (1, "shoalrun: --join-trace t.json: there are no pieces t.json.pe-N of it\n"))
+        self.assertEqual((run.returncode, run.stderr), (1, f"shoalrun: --join-trace t.json: there are no pieces {os.path.realpath(self.folder)}/t.json.pe-N of it\n"))
+
+    def test_of_two_jobs_with_one_trace_the_second_is_refused_and_the_first_keeps_it(self):
+        guard, runner, _ = self.hanging()
+        taken = r'SHOAL_TRACE="/\S*/t.json" is taken: process \d+ of another job writes /\S*/t.json.pe-\d; give each job a name of its own\n'
+        run = self.finish(self.start([SHOALRUN, "-n", "5", PROGRAM], SHOAL_TRACE="t.json"))
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, r"PE 0: shmem_init: " + taken)
+        run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))  # nor is that of a job that runs joined
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, r"^shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: process \d+ of a job that runs writes them\n$")
+        self.assertEqual(sorted(os.listdir(self.folder)), [f"t.json.pe-{pe}" for pe in range(PES)])
+        os.kill(runner, signal.SIGKILL)
+        run = self.finish(guard)
+        self.assertIn(self.written("t.json", "shoalrun"), run.stderr)
+        self.assertEqual(sorted(self.events()), list(range(PES)))
+
+    def test_what_somebody_joins_is_left_alone(self):
+        guard, runner, _ = self.hanging()
+        with open(os.path.join(self.folder, "t.json.pe-1"), "r+b") as piece:
+            fcntl.lockf(piece, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1)  # as one does who joins it
+            os.kill(runner, signal.SIGKILL)
+            alone = rf"shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: process {os.getpid()} is joining them already\n"
+            self.assertRegex(self.finish(guard).stderr, alone)
+            self.assertRegex(self.finish(self.start([SHOALRUN, "--join-trace", "t.json"])).stderr, f"^{alone}$")
+            run = self.run_job(SHOAL_TRACE="t.json")
+            self.assertRegex(run.stderr, rf"is taken: process {os.getpid()} joins what an earlier job wrote, among it /\S*/t.json.pe-1; give")
+        self.assertEqual(sorted(os.listdir(self.folder)), [f"t.json.pe-{pe}" for pe in range(PES)])
+        run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))
+        self.assertEqual((run.returncode, run.stderr), (0, self.written("t.json", "shoalrun")))
+        self.assertEqual(sorted(self.events()), list(range(PES)))
+
+    def test_what_is_no_piece_is_not_joined_and_told(self):
+        with open(os.path.join(self.folder, "t.json.pe-1"), "w", encoding="ascii") as file:
+            file.write("garbage")
+        run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))
+        self.assertEqual(run.returncode, 1)
+        self.assertRegex(run.stderr, r"^shoalrun: --join-trace t.json: no piece of a trace of this version of Shoal, or cut short, and so left there: /\S*/t.json.pe-1\n$")
+
+    def test_a_trace_in_another_folder_is_told_by_its_whole_name(self):
+        inside = os.path.join(os.path.realpath(self.folder), "inside")
+        os.makedirs(os.path.join(inside, "t.json.unfinished"))  # so it cannot be written
+        run = self.finish(self.start([SHOALRUN, "-n", str(PES), "--wdir", "inside", PROGRAM, "kill"], SHOAL_TRACE="t.json"))
+        self.assertIn(f"cannot write the trace {inside}/t.json, so its pieces {inside}/t.json.pe-* are left: Is a directory", run.stderr)
+        os.rmdir(os.path.join(inside, "t.json.unfinished"))
+        run = self.finish(self.start([SHOALRUN, "--wdir", "inside", "--join-trace", "t.json"]))
+        self.assertEqual((run.returncode, run.stderr), (0, self.written("inside/t.json", "shoalrun")))
 
     def test_pieces_of_an_earlier_job_of_more_pes_are_removed(self):
         for name in ("t.json.pe-3", "t.json.pe-17"):
@@ -247,6 +295,9 @@ class Traced(unittest.TestCase):
         self.assertRegex(run.stderr, r"(?m)^ +2 +82\.7k +- +-$")
         with open(os.path.join(self.folder, "p.html"), encoding="utf-8") as file:
             page = file.read()
+        sentence = "bytes that a PE (row) wrote to, or read from, a PE (column), but for collectives on one node; k, M, G: powers of 1000"
+        self.assertIn(sentence + "\n", run.stderr)
+        self.assertIn(f">{sentence}<", page)
         self.assertIn('<td class="name">shmem_long_put</td><td>30</td>', page)
         self.assertIn('title="0 to 1: 110 calls, 82720 bytes"', page)
 
@@ -266,14 +317,14 @@ class Traced(unittest.TestCase):
                 for name in ("fetch", "compare_swap", "fetch_add"):
                     self.assertRegex(run.stderr, rf"(?m)^  shmem_long_atomic_{name}_nbi +3 +24 ")
 
-    def on_a_small_disk(self, kibibytes, *arguments):
-        """Runs the job traced in a folder of a file system that has so much room, and lists what it leaves there."""
-        inside = ["unshare", "-Urm", "bash", "-c", f'mount -t tmpfs -o size={kibibytes}k none "$PWD" && cd "$PWD" && "$@"; s=$?; ls; exit $s', "bash"]
+    def on_a_small_disk(self, kibibytes, *arguments, kept=""):
+        """Runs the job traced in a folder of a file system that has so much room, and lists what it leaves there, which is copied to `kept`."""
+        inside = ["unshare", "-Urm", "bash", "-c", f'mount -t tmpfs -o size={kibibytes}k none "$PWD" && cd "$PWD" && "$@"; s=$?; ls; [ -z "$KEPT" ] || cp t.json.pe-* "$KEPT"; exit $s', "bash"]
         if subprocess.run([*inside, "true"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
             self.skipTest("no mounts in user namespaces here")
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
         return subprocess.run([*inside, SHOALRUN, "-n", str(PES), PROGRAM, *arguments], cwd=self.folder, text=True, timeout=DEADLINE,
-                              env=environment | {"SHOAL_TRACE": "t.json"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                              env=environment | {"SHOAL_TRACE": "t.json", "KEPT": kept}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def test_a_full_disk_is_refused_by_init(self):
         run = self.on_a_small_disk(100)
@@ -282,12 +333,17 @@ class Traced(unittest.TestCase):
         self.assertNotIn("Bus error", run.stderr)
 
     def test_a_disk_that_fills_up_is_told_at_the_end(self):
-        run = self.on_a_small_disk(PES * 200 + 100, "many")  # room for some thousand calls of each PE
+        kept = tempfile.TemporaryDirectory()
+        self.addCleanup(kept.cleanup)
+        run = self.on_a_small_disk(PES * 200 + 100, "many", kept=kept.name)  # room for some thousand calls of each PE
         self.assertEqual(run.returncode, 1, run.stderr)
-        self.assertRegex(run.stderr, r"cannot write the trace t.json, so its pieces t.json.pe-\* are left: No space left on device")
+        self.assertRegex(run.stderr, r"cannot write the trace (/\S*/t.json), so its pieces \1.pe-\* are left: No space left on device")
         self.assertEqual(run.stderr.count("cannot write the trace"), 1, run.stderr)
         self.assertNotIn("Bus error", run.stderr)
         self.assertIn("t.json.pe-0\n", run.stdout)
+        self.assertEqual(self.finish(self.start([SHOALRUN, "--join-trace", f"{kept.name}/t.json"])).returncode, 0)
+        with open(f"{kept.name}/t.json", encoding="utf-8") as file:
+            self.assertRegex(file.read(), r'"\d+ later calls are not in this trace: No space left on device"')
 
     def test_a_limit_of_file_sizes_is_refused_by_init(self):
         shell = 'test "$SHOAL_PE" = 1 && ulimit -f 100000; exec "$@"'  # of the first PE of its node it would forbid the heap
@@ -303,13 +359,17 @@ class Traced(unittest.TestCase):
 
     def test_bad_names_are_refused_by_init(self):
         for variable, value, pattern in (("SHOAL_PROFILE", "yes", "expected 0, 1 or the name of a page"),
-                                         ("SHOAL_PROFILE", "/nowhere/p.html", "expected a page in a folder that can be written, but /nowhere: No such"),
+                                         ("SHOAL_PROFILE", "/nowhere/p.html", "expected a page that can be written, but /nowhere/p.html: No such"),
                                          ("SHOAL_TRACE", "1", "expected 0 or the name of a file that ends with .json"),
                                          ("SHOAL_TRACE", "t.txt", "expected 0 or the name of a file that ends with .json"),
                                          ("SHOAL_TRACE", "/nowhere/t.json", "expected a file that can be written")):
             run = self.run_job(**{variable: value})
             self.assertEqual(run.returncode, 1)
             self.assertRegex(run.stderr, rf'PE \d: shmem_init: {variable}="{value}" is not valid: {pattern}')
+        os.mkdir(os.path.join(self.folder, "p.html"))
+        run = self.run_job(SHOAL_PROFILE="p.html")
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        self.assertRegex(run.stderr, r"PE 0: shmem_init: .* expected a page that can be written, but /\S*/p.html: Is a directory")
         os.mkdir(os.path.join(self.folder, "t.json"))
         self.assertRegex(self.run_job(SHOAL_TRACE="t.json").stderr, r"expected a file that can be written, but /\S*/t.json: Is a directory")
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -130,13 +131,15 @@ TEST(Profile, AddsUpWhatEachPePacked) {
 }
 
 TEST(RaceProgress, IsToldWhereItTakesLongAndThenSeldom) {
-  constexpr std::uint64_t kStart = 1000;
-  RaceProgress progress(kStart);
+  constexpr std::uint64_t kStart = 1000, kPause = 10'000'000'000;
+  RaceProgress progress(kStart, kPause), always(kStart, 0);
   const auto after = [&](std::uint64_t ns, std::uint64_t done) { return progress.line("search", done, 200, kStart + ns); };
   EXPECT_EQ(after(RaceProgress::kFirstNs - 1, 100), "");
   EXPECT_EQ(after(RaceProgress::kFirstNs, 100), "race: search: 50 % done after 2 s");
-  EXPECT_EQ(after(RaceProgress::kFirstNs + RaceProgress::kNextNs - 1, 110), "");
-  EXPECT_EQ(after(RaceProgress::kFirstNs + RaceProgress::kNextNs, 180), "race: search: 90 % done after 12 s");
+  EXPECT_EQ(after(RaceProgress::kFirstNs + kPause - 1, 110), "");
+  EXPECT_EQ(after(RaceProgress::kFirstNs + kPause, 180), "race: search: 90 % done after 12 s");
+  for (std::uint64_t done : {50u, 100u})
+    EXPECT_EQ(always.line("search", done, 200, kStart), strf("race: search: %d %% done after 0 s", static_cast<int>(done / 2)));
 }
 
 class Trace : public testing::Test {
@@ -230,6 +233,19 @@ TEST_F(Trace, OfAPeThatStillRunsMayBecomeShorter) {
   std::fstream(trace_piece(file_, 0), std::ios::binary | std::ios::in | std::ios::out)
       .write(reinterpret_cast<const char*>(&header), sizeof header);
   EXPECT_NE(merged(1).find("\"dur\":1000000.000"), std::string::npos);
+}
+
+TEST_F(Trace, TellsWhyCallsAreMissing) {
+  for (const auto& [error, why] : {std::pair{0, "it was full"}, std::pair{EIO, "Input/output error"}}) {
+    write_piece(0, "a", 100, 5000, 100 + kSecond, 5000 + kSecond, kSecond);
+    TraceHeader header{};
+    std::ifstream(trace_piece(file_, 0), std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof header);
+    header.lost = 7;
+    header.error = error;
+    std::fstream(trace_piece(file_, 0), std::ios::binary | std::ios::in | std::ios::out)
+        .write(reinterpret_cast<const char*>(&header), sizeof header);
+    EXPECT_NE(merged(1).find(strf("7 later calls are not in this trace: %s\"", why)), std::string::npos);
+  }
 }
 
 TEST_F(Trace, ThatCannotBeWrittenLeavesWhatWasThere) {

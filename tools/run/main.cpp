@@ -80,13 +80,13 @@ int run_from(int argc, char** argv) {
       const bool shown = std::fputs(settings.show.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
       return shown ? 0 : 1;
     }
+    if (!settings.wdir.empty() && ::chdir(settings.wdir.c_str()) != 0)
+      throw Error(Code::invalid_argument, strf("--wdir %s: %s", settings.wdir.c_str(), std::strerror(errno)));
     if (!settings.join_trace.empty()) {
       status = 1;
       join_trace(settings.join_trace);
       return 0;
     }
-    if (!settings.wdir.empty() && ::chdir(settings.wdir.c_str()) != 0)
-      throw Error(Code::invalid_argument, strf("--wdir %s: %s", settings.wdir.c_str(), std::strerror(errno)));
     const std::string program = find_program(settings.program[0], status);
     status = 1;
     return run_guarded([&](int guard_fd) { return run_job(settings, program, guard_fd); }, [&] { rescue(settings); });

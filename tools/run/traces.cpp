@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces.hpp"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/options.hpp"
 #include "base/trace_file.hpp"
@@ -20,17 +22,23 @@ const char* variable(const Settings& settings, const char* name) {
   return process_environment(name);
 }
 
-int join(const std::string& trace, int n_pes) {
+constexpr std::uint64_t kWritersNs = 2'000'000'000;
+
+/// @param grace_ns  for those that write it to end, whom others are ending
+int join(const std::string& trace, int n_pes, std::uint64_t grace_ns) {
+  for (const std::uint64_t deadline = now_ns() + grace_ns; now_ns() < deadline && writer_of_trace(trace, n_pes) != 0;)
+    ::poll(nullptr, 0, 2);
   const int joined = merge_trace(trace, n_pes);
-  if (joined > 0) say(trace_told(std::filesystem::absolute(trace).string(), joined));
+  if (joined > 0) say(trace_told(trace, joined));
   return joined;
 }
 
-/// Of what is no name init has said so.
+/// By its whole name. Of what is no name init has said so.
 std::string name_of_trace(const Settings& settings) {
   const char* const option = variable(settings, "SHOAL_TRACE");
   try {
-    return option == nullptr ? "" : trace_wanted(option);
+    const std::string wanted = option == nullptr ? "" : trace_wanted(option);
+    return wanted.empty() ? "" : std::filesystem::absolute(wanted).string();
   } catch (const Error&) {
     return "";
   }
@@ -45,7 +53,8 @@ bool join_traces(const Settings& settings, int n_pes, const std::function<bool(c
     bool found = true;
     for (int session = 1; found; ++session) {
       const std::string trace = session_file(name, session);
-      found = leave(trace) || join(trace, n_pes) > 0 || ::access(trace.c_str(), F_OK) == 0;
+      found = leave(trace) || join(trace, n_pes, settings.nnodes > 1 ? kWritersNs : 0) > 0 ||
+              ::access(trace.c_str(), F_OK) == 0;
     }
     return true;
   } catch (const Error& error) {
@@ -54,10 +63,21 @@ bool join_traces(const Settings& settings, int n_pes, const std::function<bool(c
   }
 }
 
-void join_trace(const std::string& trace) {
-  if (join(trace, trace_pieces(trace)) == 0)
+void join_trace(const std::string& given) {
+  const std::string trace = std::filesystem::absolute(given).string();
+  const int n_pes = trace_pieces(trace);
+  const int joined = join(trace, n_pes, 0);
+  std::string left;
+  for (int pe = 0; pe < n_pes; ++pe)
+    if (::access(trace_piece(trace, pe).c_str(), F_OK) == 0)
+      left += (left.empty() ? "" : ", ") + trace_piece(trace, pe);
+  if (!left.empty())
+    throw Error(Code::invalid_argument, strf("--join-trace %s: no piece of a trace of this version of Shoal, or cut "
+                                             "short, and so left there: %s",
+                                             given.c_str(), left.c_str()));
+  if (joined == 0)
     throw Error(Code::invalid_argument,
-                strf("--join-trace %s: there are no pieces %s.pe-N of it", trace.c_str(), trace.c_str()));
+                strf("--join-trace %s: there are no pieces %s.pe-N of it", given.c_str(), trace.c_str()));
 }
 
 std::string reports_wanted(const Settings& settings) {

@@ -14,8 +14,8 @@ namespace shoal::run {
 bool join_traces(const Settings& settings, int n_pes, const std::function<bool(const std::string& trace)>& leave);
 
 /// The same for one trace, whose job is gone, launcher and all.
-/// @throws Error {invalid_argument} when it has no pieces
-void join_trace(const std::string& trace);
+/// @throws Error {invalid_argument} when it has no pieces, or some that are none; as merge_trace
+void join_trace(const std::string& given);
 
 /// "SHOAL_RACE and SHOAL_PROFILE", as far as the PEs were asked for these; "": none.
 std::string reports_wanted(const Settings& settings);
