@@ -19,6 +19,8 @@ import termios
 import time
 import unittest
 
+import at_once
+
 SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
 TOP = os.environ.get("SHOAL_TOP", "shoal-top")
 PROGRAM = os.environ.get("STUCK_PROGRAMS", "stuck_programs")
@@ -270,4 +272,4 @@ class Stuck(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    at_once.main()
