@@ -54,7 +54,8 @@ typedef struct aclshmemx_init_attr_s {
   int32_t n_pes ACLSHMEMX_DEFAULT_(0);          /**< of a job that no launcher starts; 0: as the environment or the launcher says */
 } aclshmemx_init_attr_t;
 
-/// As shmem_init_thread. `attr` may be null; `flags` must be 0 and `reserved` null. Collective.
+/// As shmem_init_thread. `attr` may be null; `flags` must be 0 and `reserved` null. Collective, also where it
+/// fails: a wrong argument on one PE makes it fail on all that have come, and all may then try again.
 SHMEM_API int32_t aclshmemx_init_attr(const aclshmemx_init_attr_t *attr, int32_t flags, void *reserved);
 /// As shmem_finalize; also a no-op before init. Collective.
 SHMEM_API int32_t aclshmemx_finalize(int32_t flags, void *reserved);

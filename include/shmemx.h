@@ -30,7 +30,8 @@ typedef struct {
 /// Makes a new id, before init, on one PE: the user carries it to the others (by MPI_Bcast, a file of mode 0600), and all,
 /// this PE too, start with it. One id is for one job. Returns 0, or nonzero, with a line on stderr, where there is no network.
 SHMEM_API int shmemx_get_uniqueid(shmemx_uniqueid_t *id);
-/// As shmem_init_thread, with the others found as `attr` says; `provided` may be null. Collective.
+/// As shmem_init_thread, with the others found as `attr` says; `provided` may be null. Collective, also where it fails:
+/// a wrong argument on one PE makes it fail on all that have come, and all may then try again.
 SHMEM_API int shmemx_init_attr(const shmemx_init_attr_t *attr, int requested, int *provided);
 
 /* ---- float16 and bfloat16 reductions ---- */

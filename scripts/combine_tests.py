@@ -19,6 +19,17 @@ import sys
 NAMES = {"DEPENDS", "FIXTURES_REQUIRED", "FIXTURES_SETUP", "FIXTURES_CLEANUP"}
 
 
+# Seconds that the longest take, for ctest to begin with them: it knows none where it has not run before.
+COSTS = {"multi.race": 20, "multi.soak": 20, "multi.lines": 15, "multi.chaos": 15, "multi.suite": 15, "multi.launcher": 10,
+         "multi.stuck": 10, "multi.errors": 10, "multi.trace": 8, "unit.bootstrap_test": 15, "unit.transport_test": 10}
+
+
+def cost(name, properties):
+    """Tests that take several processors before all others: those fill what they leave."""
+    several = int(properties.get("PROCESSORS", "1").split(".")[0]) > 1
+    return str(100 * several + max((seconds for start, seconds in COSTS.items() if name.startswith(start)), default=0))
+
+
 def bracket(text):
     """A CMake argument that is taken as it stands."""
     level = 1
@@ -45,6 +56,7 @@ def entries(part, folder, regex, prefix):
         yield f"add_test({name} {' '.join(bracket(word) for word in shlex.split(prefix) + test['command'])})\n"
         properties = {p["name"]: listed(part, p["name"], p["value"]) for p in test.get("properties", [])}
         properties["LABELS"] = part
+        properties.setdefault("COST", cost(test["name"], properties))
         words = " ".join(f"{key} {bracket(value)}" for key, value in properties.items())
         yield f"set_tests_properties({name} PROPERTIES {words})\n"
 

@@ -41,15 +41,18 @@ std::string said_by(int pe, const Description& d) {
 
 }  // namespace
 
-std::size_t window_of(const Pool& pool, int members) noexcept {
-  const std::size_t each = pool.slot_bytes / (Group::kPlaces * static_cast<std::size_t>(members)) / 64 * 64;
-  return each <= sizeof(Group::Message) ? 0 : std::min<std::size_t>(each - sizeof(Group::Message), 128 * 1024);
+Group::Inbox Group::Inbox::of(const Pool& pool, int members) noexcept {
+  for (const std::size_t places : {std::size_t{4}, std::size_t{2}}) {
+    const std::size_t each = pool.slot_bytes / (places * static_cast<std::size_t>(members)) / 64 * 64;
+    if (each > sizeof(Message)) return {places, std::min<std::size_t>(each - sizeof(Message), 128 * 1024)};
+  }
+  return {2, 0};
 }
 
-void clear_slot(Pool& pool, int slot, int members) {
-  const std::size_t stride = sizeof(Group::Message) + window_of(pool, members);
-  for (int i = 0; i < Group::kPlaces * members; ++i)
-    std::memset(pool.slot(slot) + static_cast<std::size_t>(i) * stride, 0, sizeof(Group::Message));
+void Group::clear_slot(Pool& pool, int slot, int members) {
+  const Inbox inbox = Inbox::of(pool, members);
+  for (std::size_t i = 0; i < inbox.places * static_cast<std::size_t>(members); ++i)
+    std::memset(pool.slot(slot) + i * (sizeof(Message) + inbox.window), 0, sizeof(Message));
 }
 
 Group::Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::string name, std::uint64_t epoch)
@@ -58,7 +61,8 @@ Group::Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::stri
       slot_(-1),
       epoch_(epoch),
       name_(std::move(name)),
-      window_(window_of(pool, size())) {
+      places_(Inbox::of(pool, size()).places),
+      window_(Inbox::of(pool, size()).window) {
   if (window_ == 0)
     throw std::runtime_error("a group of " + std::to_string(size()) +
                              " is too large for this heap: make SHMEM_SYMMETRIC_SIZE larger");

@@ -4,8 +4,9 @@
 //
 // Each pair of members exchanges messages in step: message k goes into place k % 4 of the receiver's inbox for its
 // sender, and is sent only after message k - 2 of the other arrived. That one was sent by who had read message k - 4,
-// so its place is free; and one message may be on its way while another is read. The first message of a collective goes
-// to all members and says what its sender thinks the collective is, so members that disagree find out instead of
+// so its place is free; and one message may be on its way while another is read. Where a heap is too small for that,
+// there are two places, and message k is sent only after message k - 1 of the other. The first message of a collective
+// goes to all members and says what its sender thinks the collective is, so members that disagree find out instead of
 // waiting for ever. All that was posted is taken even then: the next collective begins in step. A wait that is given up
 // (a deadline, Ctrl-C) leaves messages behind, and the group can't be used any more.
 //
@@ -72,6 +73,8 @@ class Group final {
   /// @param epoch  the Runtime's in which it can be used
   Group(Pool& pool, std::vector<int> pes, std::vector<int> slots, std::string name, std::uint64_t epoch);
   ~Group();
+  /// Makes a slot ready for a group of so many members; before the slot's number is told to any.
+  static void clear_slot(Pool& pool, int slot, int members);
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
@@ -124,10 +127,16 @@ class Group final {
     const Stay stay_;
   };
 
-  static constexpr int kPlaces = 4;  // of an inbox
-  std::size_t inbox_bytes() const noexcept { return kPlaces * (sizeof(Message) + window_); }
+  /// What a member has room for from each of the others; `window` is 0 where there is none.
+  struct Inbox {
+    std::size_t places, window;
+    static Inbox of(const Pool& pool, int members) noexcept;
+  };
+  std::size_t inbox_bytes() const noexcept { return places_ * (sizeof(Message) + window_); }
+  /// Messages that may be sent before the other's of the same number has come.
+  std::size_t ahead() const noexcept { return places_ == 4 ? 1 : 0; }
   Message* place_of(char* inbox, std::uint64_t sequence) const noexcept {
-    return reinterpret_cast<Message*>(inbox + (sequence % kPlaces) * (sizeof(Message) + window_));
+    return reinterpret_cast<Message*>(inbox + (sequence % places_) * (sizeof(Message) + window_));
   }
   /// Sends the next message. A payload that is at next_payload() already isn't copied.
   void post(int member, const Description& description, const void* payload, std::size_t bytes);
@@ -164,19 +173,13 @@ class Group final {
   int slot_;
   std::uint64_t epoch_;
   std::string name_;
-  std::size_t window_ = 0;  // payload bytes of a message
-  char* own_ = nullptr;     // this member's slot
+  std::size_t places_;   // of an inbox
+  std::size_t window_;   // payload bytes of a message
+  char* own_ = nullptr;  // this member's slot
   std::vector<Peer> peers_;
   std::uint64_t timeout_ns_ = 0;
   bool broken_ = false;  // a wait was given up: members are no longer in step
   std::mutex mutex_;
-  friend void clear_slot(Pool& pool, int slot, int members);
-  friend std::size_t window_of(const Pool& pool, int members) noexcept;
 };
-
-/// Makes a slot ready for a group of so many members; before the slot's number is told to any.
-void clear_slot(Pool& pool, int slot, int members);
-/// Payload bytes of a message in a group of so many.
-std::size_t window_of(const Pool& pool, int members) noexcept;
 
 }  // namespace shoal::python

@@ -91,9 +91,9 @@ void Group::exchange(Kind kind, const Operand& operand, int root, const std::vec
     for (const Traffic& t : traffic)
       if (round <= t.further) post(t.member, Description{}, t.to + round * window_, payload(t, round));
   };
-  send(1);
+  if (ahead() != 0) send(1);
   for (std::uint64_t round = 1; round <= rounds; ++round) {
-    send(round + 1);
+    send(round + ahead());
     for (Traffic& t : traffic) {
       if (round > t.further) continue;
       const Message& message = take(t.member);

@@ -148,9 +148,9 @@ void Group::all_reduce_pair(void* dest, const void* source, std::uint64_t count,
   const auto send = [&](std::size_t first) {
     if (first < count) post(other, Description{}, at(first), std::min<std::size_t>(piece, count - first) * width);
   };
-  send(0);
+  if (ahead() != 0) send(0);
   for (std::size_t first = 0; first < count; first += piece) {
-    send(first + piece);
+    send(first + ahead() * piece);
     sources[static_cast<std::size_t>(rank_)] = at(first);
     sources[static_cast<std::size_t>(other)] = take(other).payload;
     combine(static_cast<char*>(dest) + first * width, sources, std::min<std::size_t>(piece, count - first), type, op);
@@ -196,9 +196,9 @@ void Group::reduce_scatter(void* dest, const std::vector<const void*>& blocks, c
     for (int step = 1; first < operand.count && others(member, step); ++step)
       post(member, Description{}, at(member, first), elements_at(first) * width);
   };
-  send(0);
+  if (ahead() != 0) send(0);
   for (std::size_t first = 0; first < operand.count; first += piece) {
-    send(first + piece);
+    send(first + ahead() * piece);
     sources[static_cast<std::size_t>(rank_)] = at(rank_, first);
     for (int step = 1; others(member, step); ++step) sources[static_cast<std::size_t>(member)] = take(member).payload;
     combine(static_cast<char*>(dest) + first * width, sources, elements_at(first), operand.type, op);
@@ -217,9 +217,9 @@ void Group::reduce(void* dest, const void* source, const Operand& operand, int o
     if (rank_ != root && first < operand.count) post(root, Description{}, at(first), elements_at(first) * width);
   };
   int member;
-  send(0);
+  if (ahead() != 0) send(0);
   for (std::size_t first = 0; first < operand.count; first += piece) {
-    send(first + piece);
+    send(first + ahead() * piece);
     if (rank_ != root) {
       take(root);
       continue;

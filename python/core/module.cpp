@@ -273,7 +273,7 @@ Operand operand_of(int type, std::uint64_t count, const Shape& shape) {
 void define_groups(py::module_& m) {
   m.def("take_slot", [](int members) {
     const int slot = runtime().pool().take();
-    if (slot >= 0) clear_slot(runtime().pool(), slot, members);
+    if (slot >= 0) Group::clear_slot(runtime().pool(), slot, members);
     return slot;
   });
   m.def("give_back_slot", [](int slot) { runtime().pool().give_back(slot); });

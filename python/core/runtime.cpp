@@ -116,7 +116,7 @@ void Runtime::init(int thread_level) {
     std::vector<int> pes(static_cast<std::size_t>(n_pes_)), slots(static_cast<std::size_t>(n_pes_), 0);
     for (int i = 0; i < n_pes_; ++i) pes[static_cast<std::size_t>(i)] = i;
     auto world = std::make_shared<Group>(pool_, std::move(pes), std::move(slots), "the world", epoch() + 1);
-    clear_slot(pool_, pool_.take(), n_pes_);
+    Group::clear_slot(pool_, pool_.take(), n_pes_);
     shmem_barrier_all();
     inits_ = 1;
     publish(std::move(world), std::move(channels));

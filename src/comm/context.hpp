@@ -419,13 +419,16 @@ class Context final {
   [[gnu::cold, gnu::noinline]] void p_slow(T* dest, T value, int pe, const char* call) const noexcept {
     if (!aligned<T>(dest, nullptr)) [[unlikely]]
       return p_misaligned(dest, value, pe, call);
-    if (!plain()) return p_watched(dest, value, pe, call);  // or delayed
-    p_there(dest, value, pe, call);
+    p_elsewhere(dest, value, pe, call);
   }
   template <class T>
   [[gnu::cold, gnu::noinline]] void p_misaligned(T* dest, T value, int pe, const char* call) const noexcept {
     expect_aligned<T>(dest, nullptr, call);
-    if (!plain()) return p_watched(dest, value, pe, call);
+    p_elsewhere(dest, value, pe, call);
+  }
+  template <class T>
+  [[gnu::always_inline]] void p_elsewhere(T* dest, T value, int pe, const char* call) const noexcept {
+    if (!plain()) return p_watched(dest, value, pe, call);  // or delayed
     p_there(dest, value, pe, call);
   }
   template <class T>
@@ -449,13 +452,17 @@ class Context final {
   [[gnu::cold, gnu::noinline]] T g_slow(const T* source, int pe, const char* call) const noexcept {
     if (!aligned<T>(nullptr, source)) [[unlikely]]
       return g_misaligned(source, pe, call);
-    if (!plain()) return g_watched(source, pe, call);  // or delayed
-    return g_there(source, pe, call);
+    return g_elsewhere(source, pe, call);
   }
   template <class T>
   [[gnu::cold, gnu::noinline]] T g_misaligned(const T* source, int pe, const char* call) const noexcept {
     expect_aligned<T>(nullptr, source, call);
-    return plain() ? g_there(source, pe, call) : g_watched(source, pe, call);
+    return g_elsewhere(source, pe, call);
+  }
+  template <class T>
+  [[gnu::always_inline]] T g_elsewhere(const T* source, int pe, const char* call) const noexcept {
+    if (!plain()) return g_watched(source, pe, call);  // or delayed
+    return g_there(source, pe, call);
   }
   template <class T>
   [[gnu::always_inline]] T g_there(const T* source, int pe, const char* call) const noexcept {

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/tuning.hpp"
+#include "bootstrap/address.hpp"
 #include "bootstrap/find.hpp"
 #include "job/greeting.hpp"
 #include "job/node_memory.hpp"
@@ -222,6 +223,8 @@ void Job::check(const Options& options) {
   tune_collectives(options.reduce, options.kernels);
   DeviceSpace::check(options);
   wire_of(options);
+  if (options.congestion != "auto") find_congestion(options.congestion);
+  if (!options.rdzv.empty()) parse_host_port(options.rdzv, "SHOAL_RDZV");
 }
 
 void Job::build_communication(const Greetings& greetings) {

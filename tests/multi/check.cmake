@@ -8,7 +8,7 @@ target_compile_options(crash_programs PRIVATE -g -O0)
 target_link_libraries(crash_programs PRIVATE shoal shoal_flags Threads::Threads)
 if(NOT CMAKE_CROSSCOMPILING)
   add_test(NAME multi.check COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/check_test.py)
-  set_tests_properties(multi.check PROPERTIES LABELS "multi" TIMEOUT 300 PROCESSORS 2 ENVIRONMENT
+  set_tests_properties(multi.check PROPERTIES LABELS "multi" TIMEOUT 300 ENVIRONMENT
     "SHOALRUN=$<TARGET_FILE:shoalrun>;CHECK_PROGRAMS=$<TARGET_FILE:check_programs>;CHECK_SOURCE=${CMAKE_CURRENT_LIST_DIR}/check_programs.c")
   add_test(NAME multi.crash COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/crash_test.py)
   set_tests_properties(multi.crash PROPERTIES LABELS "multi" TIMEOUT 300 PROCESSORS 2 ENVIRONMENT
@@ -16,6 +16,6 @@ if(NOT CMAKE_CROSSCOMPILING)
 endif()
 if(NOT CMAKE_CROSSCOMPILING AND NOT SHOAL_SANITIZE)
   add_test(NAME multi.lines COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/lines_test.py)
-  set_tests_properties(multi.lines PROPERTIES LABELS "multi" TIMEOUT 300 PROCESSORS 2 ENVIRONMENT
+  set_tests_properties(multi.lines PROPERTIES LABELS "multi" TIMEOUT 300 ENVIRONMENT
     "SHOALRUN=$<TARGET_FILE:shoalrun>;LINES_SOURCE=${CMAKE_CURRENT_LIST_DIR}/lines_programs.cpp;INCLUDE=${PROJECT_SOURCE_DIR}/include;LIBRARY=$<TARGET_FILE_DIR:shoal>")
 endif()

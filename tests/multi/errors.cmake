@@ -6,5 +6,5 @@ if(NOT CMAKE_CROSSCOMPILING)
   find_program(PYTHON3 python3 REQUIRED)
   add_test(NAME multi.errors COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/errors_test.py
            $<TARGET_FILE:shoalrun> $<TARGET_FILE:errors_bad_calls>)
-  set_tests_properties(multi.errors PROPERTIES LABELS "multi" TIMEOUT 300 PROCESSORS 2)
+  set_tests_properties(multi.errors PROPERTIES LABELS "multi" TIMEOUT 300)
 endif()

@@ -122,6 +122,12 @@ BAD_OPTIONS = [
     ("SHOAL_FAKE_NODES", "2:round"),
     ("SHOAL_FAKE_NODES", "99999999999"),
     ("SHOAL_FAKE_NODES", "0,1"),
+] + [  # on one node nobody needs these
+    ("SHOAL_CONGESTION", "none such"),
+    ("SHOAL_RDZV", "tcp://node0:99999"),
+    ("SHOAL_RDZV", "unix:"),
+    ("SHOAL_TRANSPORT", "pigeon"),
+    ("SHOAL_DEVICE_CORES", "0"),
 ]
 GOOD_OPTIONS = [("SHMEM_SYMMETRIC_SIZE", value) for value in ("64m", "0.25G", "67108864", "65536k", ".5g", "0.001t", "0")] + [
     ("SMA_SYMMETRIC_SIZE", "32M"),

@@ -10,6 +10,7 @@ import subprocess
 import time
 import unittest
 
+import at_once
 from launcher_support import LIMIT, PE, PROMPT, SHELL, SHOALRUN, LauncherTest, eventually, has_sanitizer, processes_with
 
 
@@ -191,4 +192,4 @@ class DeadLauncher(LauncherTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    at_once.main()

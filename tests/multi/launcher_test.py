@@ -11,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+import at_once
 from launcher_support import LIMIT, PE, PROMPT, SHELL, SHOALRUN, LauncherTest, eventually, has_sanitizer
 
 # A shell as far as it takes: starts its arguments in the foreground, takes the terminal back without a signal, finds what is typed,
@@ -568,4 +569,4 @@ class Signals(LauncherTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    at_once.main()

@@ -19,6 +19,8 @@ import termios
 import time
 import unittest
 
+import at_once
+
 SHOALRUN = os.environ.get("SHOALRUN", "shoalrun")
 TOP = os.environ.get("SHOAL_TOP", "shoal-top")
 PROGRAM = os.environ.get("STUCK_PROGRAMS", "stuck_programs")
@@ -269,6 +271,13 @@ class Stuck(unittest.TestCase):
         self.assertEqual((set(found) | set(found["pes"][0])) - words, set())
         self.assertIn("status", words)
 
+    def test_top_takes_no_other_ancestor_of_a_job(self):
+        process = self.start("absent", 3)
+        self.look(process.pid, lambda job: job["pes"][0]["phase"] == "waiting")
+        run = self.top("--once", os.getpid())
+        self.assertEqual((run.returncode, run.stdout), (2, ""))
+        self.assertRegex(run.stderr, rf"process {os.getpid()} belongs to no job .*give the pid of shoalrun or of a PE, of the same user, such as {process.pid}, which it started")
+
     def test_top_says_what_is_wrong(self):
         for arguments, pattern in ((["--once", "999999999"], "no process 999999999"), (["--once", str(os.getpid())], "belongs to no job"),
                                    ([], "pid is missing"), (["1", "--delay"], "--delay needs a number of seconds"),
@@ -279,4 +288,4 @@ class Stuck(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    at_once.main()

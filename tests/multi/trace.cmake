@@ -23,13 +23,13 @@ if(TARGET shoal_race) # as shoalcc --race does it
 endif()
 if(NOT CMAKE_CROSSCOMPILING)
   add_test(NAME multi.trace COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/trace_test.py)
-  set_tests_properties(multi.trace PROPERTIES LABELS "multi" TIMEOUT 300 PROCESSORS 2 ENVIRONMENT
+  set_tests_properties(multi.trace PROPERTIES LABELS "multi" TIMEOUT 300 ENVIRONMENT
     "SHOALRUN=$<TARGET_FILE:shoalrun>;TRACE_PE=$<TARGET_FILE:trace_pe>")
   add_test(NAME multi.chaos COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/chaos_test.py)
   set_tests_properties(multi.chaos PROPERTIES LABELS "multi" TIMEOUT 900 ENVIRONMENT
     "SHOALRUN=$<TARGET_FILE:shoalrun>;CHAOS_PROGRAMS=$<TARGET_FILE:chaos_programs>")
   add_test(NAME multi.race COMMAND ${PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/race_test.py)
-  set_tests_properties(multi.race PROPERTIES LABELS "multi" TIMEOUT 900 PROCESSORS 2 ENVIRONMENT
+  set_tests_properties(multi.race PROPERTIES LABELS "multi" TIMEOUT 900 ENVIRONMENT
     "SHOALRUN=$<TARGET_FILE:shoalrun>;RACE_PROGRAMS=$<TARGET_FILE:race_programs>;RACE_SOURCE=${CMAKE_CURRENT_LIST_DIR}/race_programs.c;RACE_FLAG_PROGRAMS=$<TARGET_FILE:race_flag_programs>;RACE_OVERLOADS=$<TARGET_FILE:race_overloads>;${race_plain}")
 endif()
 

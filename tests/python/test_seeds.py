@@ -5,12 +5,23 @@ import importlib.util
 import os
 import shutil
 import sys
+import textwrap
 
 import pytest
 from pes import job, shoalrun
 
 torch_is_there = importlib.util.find_spec("torch") is not None
 needs_torch = pytest.mark.skipif(not torch_is_there, reason="PyTorch is not installed")
+
+RAISES = """
+def raises(kind, text, call):
+    try:
+        call()
+    except kind as error:
+        assert text in str(error), error
+        return
+    raise AssertionError(f"no exception with {text}")
+"""
 
 TRAINING = """
 import torch
@@ -69,7 +80,7 @@ for a, b in zip(model.parameters(), alone.parameters()):
     assert torch.allclose(a, b, atol=1e-6), (a, b)
 """
 
-ALL_REDUCE = """
+ALL_REDUCE = RAISES + """
 import shmem
 import torch
 import time
@@ -130,14 +141,6 @@ for size in (1, 1024, 10240, 102400):
 aligned = shmem.malloc(1024 * 4)
 assert int(aligned.ctypes.data) % 64 == 0
 
-def raises(kind, text, call):
-    try:
-        call()
-    except kind as error:
-        assert text in str(error), error
-        return
-    raise AssertionError("no exception")
-
 raises(ValueError, "not aligned", lambda: shmem.put(dest=1, dest_idx=0, source=data.data_ptr() + 1, nelems=3))
 raises(IndexError, "PE 3 is out of range", lambda: shmem.put(dest=3, dest_idx=0, source=data.data_ptr(), nelems=3))
 raises(IndexError, "not all in", lambda: shmem.put(dest=1, dest_idx=1024, source=data.data_ptr(), nelems=1))
@@ -196,17 +199,10 @@ def test_training_loop_of_aclshmemx_trains_as_one_pe_does():
 
 
 def test_shmem_takes_memory_that_it_can_read_and_fill():
-    run = job(2, """
+    run = job(2, RAISES + textwrap.dedent("""
         import numpy as np, shmem, shoal
         shmem.init()
         memory = shmem.malloc(4096)
-        def raises(kind, text, call):
-            try:
-                call()
-            except kind as error:
-                assert text in str(error), error
-                return
-            raise SystemExit(f"no exception with {text}")
         other = 1 - shmem.my_pe()
         shmem.put(other, 0, [1.5, 2, 3], 3)
         shmem.put(other, 4, np.arange(8, dtype="uint8"), 1, dtype="int64")
@@ -230,7 +226,7 @@ def test_shmem_takes_memory_that_it_can_read_and_fill():
         shmem.barrier()
         assert table.tolist() == [[0, 0, 0], [0, 0, 7]]
         shmem.finalize()
-        """)
+        """))
     assert run.status == 0, run
 
 

@@ -50,6 +50,23 @@ def test_sharing_through_windows_smaller_than_what_is_shared():
     assert run.status == 0, run
 
 
+def test_a_small_heap_holds_many_members():
+    run = job(25, """
+        import numpy as np
+        import shoal
+        shoal.init()
+        me, n = shoal.my_pe(), shoal.n_pes()
+        for i in range(3):
+            assert (shoal.all_gather(np.full(100, me + i)) == np.arange(n)[:, None] + i).all()
+            assert (shoal.all_reduce(np.full(400, 1.0 + i)) == n * (1 + i)).all()
+            assert (shoal.reduce_scatter(np.full((n, 30), me)) == n * (n - 1) // 2).all()
+            reduced = shoal.reduce(np.full(100, me), root=i)
+            assert me != i or (reduced == n * (n - 1) // 2).all()
+            shoal.barrier()
+        """, SHMEM_SYMMETRIC_SIZE="8m")
+    assert run.status == 0, run
+
+
 def test_heap_too_small_for_so_many_pes_is_an_exception_on_all():
     run = job(44, """
         import shoal

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -59,27 +60,47 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
-/// A launcher's outer process has the page only in its child; a PE's script has it in what it started.
-UniqueFd find_below(pid_t pid, int depth) {
+bool is_launcher(pid_t pid) {
+  char program[PATH_MAX] = "";
+  if (::readlink(strf("/proc/%d/exe", static_cast<int>(pid)).c_str(), program, sizeof program - 1) <= 0) return false;
+  const std::string name = program;
+  return name.ends_with("/shoalrun") || name.ends_with("/shoalrun (deleted)");
+}
+
+/// A launcher's outer process has the page only in its child. Other ancestors may have several jobs below them.
+UniqueFd find(pid_t pid) {
   if (UniqueFd found = find_in(pid)) return found;
-  if (depth == 0) return UniqueFd();
+  if (!is_launcher(pid)) return UniqueFd();
   for (const pid_t child : children_of(pid))
-    if (UniqueFd found = find_below(child, depth - 1)) return found;
+    if (UniqueFd found = find_in(child)) return found;
   return UniqueFd();
+}
+
+/// Whoever is meant by an ancestor's pid; 0: nobody near.
+pid_t find_below(pid_t pid, int depth) {
+  for (const pid_t child : children_of(pid)) {
+    if (is_launcher(child) || find_in(child)) return child;
+    if (const pid_t found = depth > 1 ? find_below(child, depth - 1) : 0) return found;
+  }
+  return 0;
+}
+
+[[noreturn]] void reject(pid_t pid) {
+  const pid_t below = find_below(pid, 3);
+  throw Error(Code::invalid_argument,
+              strf("process %d belongs to no job of several PEs that may be looked at: give the pid of shoalrun or of "
+                   "a PE, of the same user%s",
+                   static_cast<int>(pid),
+                   below != 0 ? strf(", such as %d, which it started", static_cast<int>(below)).c_str() : ""));
 }
 
 }  // namespace
 
 Page::Page(pid_t pid) {
   if (!exists(pid)) throw Error(Code::invalid_argument, strf("there is no process %d", static_cast<int>(pid)));
-  const UniqueFd file = find_below(pid, 3);
+  const UniqueFd file = find(pid);
   struct stat s;
-  if (!file || ::fstat(file.get(), &s) != 0 || s.st_size < static_cast<off_t>(sizeof(StatusRecord)))
-    throw Error(
-        Code::invalid_argument,
-        strf("process %d belongs to no job of several PEs that may be looked at: give the pid of shoalrun or of a "
-             "PE, of the same user",
-             static_cast<int>(pid)));
+  if (!file || ::fstat(file.get(), &s) != 0 || s.st_size < static_cast<off_t>(sizeof(StatusRecord))) reject(pid);
   length_ = static_cast<std::size_t>(s.st_size);
   void* at = ::mmap(nullptr, length_, PROT_READ, MAP_SHARED, file.get(), 0);
   if (at == MAP_FAILED) throw_errno("mmap of the status page");

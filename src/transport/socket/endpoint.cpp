@@ -66,9 +66,11 @@ std::string find_congestion(const std::string& wanted) {
   if (wanted == "auto") return "";
   std::string has;
   std::getline(std::ifstream("/proc/sys/net/ipv4/tcp_available_congestion_control"), has);
-  throw Error(Code::invalid_option,
-              strf("SHOAL_CONGESTION=\"%s\" cannot be had (%s): this kernel has %s; or kernel for its default, or auto",
-                   wanted.c_str(), std::strerror(error), has.c_str()));
+  throw Error(
+      Code::invalid_option,
+      strf("SHOAL_CONGESTION=\"%s\" is not valid: expected auto, kernel (its default), or one that this kernel has for "
+           "this user, of %s (%s)",
+           wanted.c_str(), has.c_str(), std::strerror(error)));
 }
 
 UniqueFd listen_anywhere(const SocketSettings& settings, Endpoint& endpoint) {

@@ -17,7 +17,8 @@ struct SocketSettings {
   /// The congestion control's name; "" the kernel's default. Sockets have it before they are connected: once BBR has
   /// had one, the kernel goes on to pace what it sends by a timer.
   std::string congestion;
-  int silence_s = 10;  ///< a machine that says nothing for so long is gone
+  int silence_s = 10;                        ///< a machine that says nothing for so long is gone
+  std::uint64_t answer_ns = 10'000'000'000;  ///< for a PE to answer at an address, before another is tried
 };
 
 struct Endpoint {

@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kConnectNs = 3 * kSecond;  // for one address
-constexpr std::uint64_t kAnswerNs = 10 * kSecond;  // for a PE to answer there, before another address is tried
 constexpr std::uint64_t kDialNs = 30 * kSecond;    // for all of them, again and again
 constexpr std::uint64_t kRefusedNs = 3 * kSecond;  // the same, where one of them has another's credentials
 constexpr std::uint64_t kLookNs = 1'000'000;       // between looks at what a stream holds
@@ -67,7 +66,7 @@ Connection& SocketTransport::open(int pe) noexcept {
     std::unique_lock lock(opening_);
     // Another thread of ours may be dialling it.
     opened_.wait(lock, [&] { return dialing_[index] == Dialing::no || there() != nullptr; });
-    for (std::uint64_t patience_ns = kAnswerNs; there() == nullptr;) {
+    for (std::uint64_t patience_ns = settings_.answer_ns; there() == nullptr;) {
       if (welcomed_.contains(pe)) {
         if (opened_.wait_for(lock, std::chrono::nanoseconds(patience_ns), [&] { return !welcomed_.contains(pe); }))
           continue;
@@ -114,7 +113,7 @@ std::unique_ptr<Stream> SocketTransport::dial(int pe) {
   };
   const Endpoint endpoint = endpoint_of(pe);
   const std::uint64_t began_ns = now_ns();
-  std::uint64_t deadline_ns = began_ns + kDialNs, answer_ns = kAnswerNs;
+  std::uint64_t deadline_ns = began_ns + kDialNs, answer_ns = settings_.answer_ns;
   for (Attempt attempt;; ::poll(nullptr, 0, kAgainMs)) {
     attempt.tried.clear();
     attempt.silent = false;
@@ -129,7 +128,7 @@ std::unique_ptr<Stream> SocketTransport::dial(int pe) {
     }
     if (has_connected()) return nullptr;
     if (attempt.silent) {
-      if (answer_ns == kAnswerNs) say_silent(pe, " (" + attempt.tried + ")");
+      if (answer_ns == settings_.answer_ns) say_silent(pe, " (" + attempt.tried + ")");
       answer_ns *= 2;  // it finds few connections that were given up
       attempt.refused = false;
       deadline_ns = now_ns() + kDialNs;

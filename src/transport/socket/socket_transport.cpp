@@ -22,11 +22,10 @@ namespace {
 
 constexpr int kPollEach = 8;  // up to so many connections are read without asking which has something
 constexpr int kEvents = 64;
-constexpr int kRoundsAtOnce = 4;                       // of receiving from one connection, then others get their turn
-constexpr int kLookMs = 1000;                          // between looks whether a machine is silent
-constexpr int kOwnedMs = 1;                            // until it is looked again at what another thread keeps
-constexpr int kSpins = 64;                             // before a sender sleeps until its socket takes more
-constexpr std::uint64_t kToBeEndedNs = 1'500'000'000;  // a launcher notices a dead PE sooner, and knows more about it
+constexpr int kRoundsAtOnce = 4;  // of receiving from one connection, then others get their turn
+constexpr int kLookMs = 1000;     // between looks whether a machine is silent
+constexpr int kOwnedMs = 1;       // until it is looked again at what another thread keeps
+constexpr int kSpins = 64;        // before a sender sleeps until its socket takes more
 
 }  // namespace
 
@@ -237,8 +236,7 @@ void SocketTransport::wait_on(Connection& connection, short events, int round) n
 
 void SocketTransport::lost(Connection& connection) noexcept {
   connection.owner().disown();
-  timespec pause{kToBeEndedNs / 1'000'000'000, kToBeEndedNs % 1'000'000'000};
-  ::nanosleep(&pause, nullptr);
+  lost_.wait_to_be_ended();
   fail_lost(connection);
 }
 
@@ -263,8 +261,7 @@ bool SocketTransport::serve(Connection& connection) noexcept {
 }
 
 void SocketTransport::note_if_lost(Connection& connection) noexcept {
-  if (connection.broken() && !leaving_.load(std::memory_order_relaxed))
-    lost_.store(&connection, std::memory_order_release);
+  if (connection.broken() && !leaving_.load(std::memory_order_relaxed)) lost_.note(connection);
 }
 
 /// For the thread, which must not miss who is lost while the program waits for a PE that is stopped: what an owner
@@ -332,7 +329,7 @@ bool SocketTransport::serve_ready(int timeout_ms, bool& nudged) noexcept {
 /// The thread's: what was given while it went to sleep lies in the connections.
 bool SocketTransport::serve_next() noexcept {
   bool nudged = false;
-  const bool served = serve_ready(lost_.load(std::memory_order_relaxed) != nullptr ? 100 : kLookMs, nudged);
+  const bool served = serve_ready(lost_.any() ? 100 : kLookMs, nudged);
   if (nudged) {
     nudge_.clear();
     serve_all();
@@ -359,10 +356,8 @@ void SocketTransport::watch_lost() noexcept {
     for (int i = 0; i < count; ++i)
       opened_list_[static_cast<std::size_t>(i)].load(std::memory_order_relaxed)->check_silence(settings_.silence_s);
   }
-  const Connection* connection = lost_.load(std::memory_order_acquire);
-  if (connection == nullptr || leaving_.load(std::memory_order_relaxed)) return;
-  if (lost_ns_ == 0) lost_ns_ = now_ns();
-  if (now_ns() - lost_ns_ >= kToBeEndedNs) fail_lost(*connection);
+  if (leaving_.load(std::memory_order_relaxed)) return;
+  if (const Connection* const connection = lost_.due()) fail_lost(*connection);
 }
 
 }  // namespace shoal

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/event_fd.hpp"
+#include "transport/lost_peer.hpp"
 #include "transport/serving_thread.hpp"
 #include "transport/socket/connection.hpp"
 #include "transport/socket/door.hpp"
@@ -117,8 +118,8 @@ class SocketTransport final : public Transport, private Served, private Host {
   std::atomic<int> opened_count_{0};
 
   std::atomic<bool> leaving_{false};
-  std::atomic<Connection*> lost_{nullptr};
-  std::uint64_t lost_ns_ = 0, look_ns_ = 0;  // the thread's
+  LostPeer<Connection> lost_;
+  std::uint64_t look_ns_ = 0;  // the thread's
   std::unique_ptr<Door> door_;
   ServingThread thread_{*this};
 };

@@ -15,7 +15,6 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kToBeEndedNs = 1'500'000'000;  // a launcher notices a dead PE sooner, and knows more about it
 constexpr std::uint64_t kCloseNs = 2'000'000'000;
 constexpr int kRoundsAtOnce = 16;  // of serving, then the thread looks whether somebody else does
 
@@ -199,7 +198,7 @@ void UcxTransport::broke(UcxPeer& peer, const char* why) noexcept {
   peer.broken = true;
   peer.why = why;
   if (leaving_.load(std::memory_order_relaxed)) return;
-  lost_.store(&peer, std::memory_order_release);
+  lost_.note(peer);
   nudge();  // the thread may sleep without end, and it watches what is lost
 }
 
@@ -211,17 +210,14 @@ std::string UcxTransport::lost_text(const UcxPeer& peer) const {
 void UcxTransport::lost(UcxPeer& peer) noexcept {
   const std::string text = lost_text(peer);
   owner_.disown();
-  timespec pause{kToBeEndedNs / 1'000'000'000, kToBeEndedNs % 1'000'000'000};
-  ::nanosleep(&pause, nullptr);
+  lost_.wait_to_be_ended();
   target_.fail(text);
   __builtin_unreachable();  // g++ forgets that the virtual function doesn't return
 }
 
 void UcxTransport::watch_lost() noexcept {
-  const UcxPeer* peer = lost_.load(std::memory_order_acquire);
-  if (peer == nullptr || leaving_.load(std::memory_order_relaxed)) return;
-  if (lost_ns_ == 0) lost_ns_ = now_ns();
-  if (now_ns() - lost_ns_ >= kToBeEndedNs) target_.fail(lost_text(*peer));
+  if (leaving_.load(std::memory_order_relaxed)) return;
+  if (const UcxPeer* const peer = lost_.due()) target_.fail(lost_text(*peer));
 }
 
 // Requests
@@ -340,7 +336,7 @@ bool UcxTransport::serve_next() noexcept {
   owner_.disown();
   if (!armed) return any;
   pollfd wait{event_fd_, POLLIN, 0};
-  ::poll(&wait, 1, lost_.load(std::memory_order_relaxed) != nullptr ? kLookMs : -1);
+  ::poll(&wait, 1, lost_.any() ? kLookMs : -1);
   bool more = true;
   for (int round = 0; more && round < kRoundsAtOnce; ++round) {
     if (!own_soon()) break;

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/lost_peer.hpp"
 #include "transport/owner_flag.hpp"
 #include "transport/serving_thread.hpp"
 #include "transport/ucx/peer.hpp"
@@ -142,8 +143,7 @@ class UcxTransport final : public Transport, private Served {
 
   std::atomic<std::uint64_t> fences_{0};
   std::atomic<bool> leaving_{false};
-  std::atomic<UcxPeer*> lost_{nullptr};
-  std::uint64_t lost_ns_ = 0;  // the thread's
+  LostPeer<UcxPeer> lost_;
   ServingThread thread_{*this};
 };
 
