@@ -5,7 +5,8 @@
     shoalrun -n 2 python3 bench/torch_collectives.py [--quick] [--only WORD]
 
 Each line: the median of many calls, in microseconds, by each backend in turn, and how many times Shoal is as fast.
-"heap": the tensors are on the symmetric heap.
+"heap": the tensors are on the symmetric heap. "in place" and "copy" are what memory allows: all ranks at once add a number to a
+tensor, which reads and writes it once as an all_reduce must, or copy one to another, as an all_to_all must.
 """
 import argparse
 import statistics
@@ -84,6 +85,54 @@ def collectives(gloo, sizes):
     compare("barrier", lambda g: dist.barrier(group=g), gloo, 200)
 
 
+def limits(sizes):
+    """What memory allows, without any communication."""
+    for size in sizes:
+        x, other = torch.ones(size // 4), torch.ones(size // 4)
+        times = measure([lambda: x.add_(1.0), lambda: other.copy_(x)], max(15, min(200, 40_000_000 // size)))
+        for name, seconds in zip((f"in place {size}", f"copy {size}"), times):
+            if dist.get_rank() == 0 and ONLY in name:
+                print(f"{name:28} {seconds * 1e6:12.1f}", flush=True)
+
+
+class Overlap:
+    """A communication hook for DDP that does what DDP does itself, and counts how much of it is done by the end of backward."""
+
+    def __init__(self, group):
+        self.group, self.pending, self.done, self.all = group, [], 0, 0
+
+    def hook(self, _, bucket):
+        """As model.register_comm_hook() asks for it."""
+        buffer = bucket.buffer().div_(dist.get_world_size())
+        work = dist.all_reduce(buffer, group=self.group, async_op=True)
+        self.pending.append((work, buffer.numel()))
+        if bucket.is_last():
+            self.done += sum(count for one, count in self.pending if one.is_completed())
+            self.all += sum(count for _, count in self.pending)
+            self.pending.clear()
+        return work.get_future().then(lambda future: future.value()[0])
+
+
+def overlap(gloo, quick):
+    """How much of the gradients is reduced by the time that backward hands over the last of them."""
+    for width in (256, 1024) if quick else (256, 1024, 2048):
+        name, shares = f"reduced in backward, {width}", []
+        if ONLY not in name:
+            continue
+        for group in (None, gloo):
+            torch.manual_seed(1)
+            layers = torch.nn.Sequential(*[m for _ in range(4) for m in (torch.nn.Linear(width, width), torch.nn.ReLU())])
+            model = torch.nn.parallel.DistributedDataParallel(layers, process_group=group, bucket_cap_mb=width * width * 4 / 2**20 / 2)
+            counts = Overlap(group)
+            model.register_comm_hook(None, counts.hook)
+            x = torch.randn(16, width)
+            for _ in range(15):
+                model(x).square().mean().backward()
+            shares.append(100 * counts.done / counts.all)
+        if dist.get_rank() == 0:
+            print(f"{name:28} {shares[0]:11.0f}% {shares[1]:11.0f}%", flush=True)
+
+
 def ddp(gloo, quick):
     """A training step of models of several sizes."""
     for width in (32, 256, 1024) if quick else (32, 256, 1024, 2048):
@@ -123,8 +172,11 @@ def main():
     if dist.get_rank() == 0:
         print(f"PyTorch {torch.__version__}, {dist.get_world_size()} PEs, times in us, sizes in bytes")
         print(f"{'':28} {'shoal':>12} {'gloo':>12} {'ratio':>7} {'shoal, heap':>12} {'ratio':>7}", flush=True)
-    collectives(gloo, SIZES[::3] if quick else SIZES)
+    sizes = SIZES[::3] if quick else SIZES
+    limits(sizes)
+    collectives(gloo, sizes)
     ddp(gloo, quick)
+    overlap(gloo, quick)
     dist.destroy_process_group()
 
 

@@ -476,6 +476,17 @@ def test_a_wait_with_a_timeout_gives_up_but_the_operation_goes_on():
 
 
 @on_pes(2)
+def test_operations_go_on_while_their_caller_computes():
+    start()
+    tensor, deadline = torch.ones(1_000_000), time.monotonic() + 60
+    work = dist.all_reduce(tensor, async_op=True)
+    while not work.is_completed():
+        assert time.monotonic() < deadline, "nobody but a waiter carries it out"
+        torch.ones(50, 50).mm(torch.ones(50, 50))
+    assert (tensor == 2).all()
+
+
+@on_pes(2)
 def test_operations_hold_their_tensors_only_until_they_are_complete():
     me, n = start()
     references = []

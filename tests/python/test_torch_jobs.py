@@ -154,6 +154,53 @@ def test_training_gives_the_losses_that_gloo_gives(kind):
     assert runs["shoal"] == pytest.approx(runs["gloo"], rel=1e-4, abs=1e-5)
 
 
+def test_gradients_are_reduced_while_backward_goes_on():
+    """Backward of the first layer doesn't end before the other layers' gradients are reduced, for which nobody waits."""
+    run = job(2, """
+        import time, torch, torch.distributed as dist, shoal.torch
+        torch.set_num_threads(1)
+        torch.manual_seed(3)
+        dist.init_process_group("shoal")
+        first, *others = [torch.nn.Linear(600, 600) for _ in range(3)]  # each more than DDP's first bucket
+        works = []
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.others = first, torch.nn.Sequential(*others)
+
+            def forward(self, x):
+                x = self.first(x)
+                x.register_hook(compute)
+                return self.others(x)
+
+        def compute(gradient):
+            if step == 0:  # all are one bucket, until DDP knows their order
+                return
+            deadline = time.monotonic() + 60
+            assert works, "backward has handed over nothing yet"
+            while not all(work.is_completed() for work in works):
+                assert time.monotonic() < deadline, "nothing was reduced beside backward"
+                gradient.mm(torch.ones(600, 600))
+
+        def reduced(_, bucket):
+            works.append(dist.all_reduce(bucket.buffer().div_(2), async_op=True))
+            return works[-1].get_future().then(lambda future: future.value()[0])
+
+        model = torch.nn.parallel.DistributedDataParallel(Model(), bucket_cap_mb=1)
+        model.register_comm_hook(None, reduced)
+        for step in range(3):
+            works.clear()
+            model(torch.full((4, 600), 1.0 + dist.get_rank())).sum().backward()
+            total = first.weight.grad.clone()
+            dist.all_reduce(total)
+            assert torch.allclose(total / 2, first.weight.grad)
+            model.zero_grad()
+        dist.destroy_process_group()
+        """)
+    assert run.status == 0, run
+
+
 def test_rank_and_size_are_in_the_environment_under_shoalrun():
     run = job(2, "import os, shoal.torch; assert os.environ['WORLD_SIZE'] == '2'; print(os.environ['RANK'], os.environ['LOCAL_RANK'])")
     assert run.status == 0 and sorted(run.out.split("\n")) == ["", "0 0", "1 1"], run
