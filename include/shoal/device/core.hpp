@@ -137,8 +137,8 @@ class Core {
   }
   template <class T>
   SHOAL_DEVICE_FN void put_signal_nbi(T* dest, const T* source, std::size_t n, std::uint64_t* signal_word, std::uint64_t value, SignalOp op,
-                                      int pe, Engine engine = Engine::automatic) const noexcept {
-    put_signal_bytes("put_signal_nbi", dest, source, detail::bytes_of(n, sizeof(T)), signal_word, value, op, pe, engine, false);
+                                      int pe, Engine engine = Engine::automatic, TransferEvent* event = nullptr) const noexcept {
+    put_signal_bytes("put_signal_nbi", dest, source, detail::bytes_of(n, sizeof(T)), signal_word, value, op, pe, engine, false, event);
   }
   /// Orders nothing before it: fence() first, or use put_signal.
   SHOAL_DEVICE_FN void signal(std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) const noexcept {
@@ -258,7 +258,8 @@ class Core {
     if (!kPut) prim::drain(h_);
   }
   SHOAL_DEVICE_FN void put_signal_bytes(const char* call, void* dest, const void* source, std::size_t bytes, std::uint64_t* word,
-                                        std::uint64_t value, SignalOp op, int pe, Engine engine, bool blocking) const noexcept {
+                                        std::uint64_t value, SignalOp op, int pe, Engine engine, bool blocking,
+                                        TransferEvent* event = nullptr) const noexcept {
     char* to = prim::reach(h_, dest, bytes, pe, call, "dest");
     prim::check_local(h_, source, bytes, call, "source");
     check_alignment(call, word, sizeof *word);
@@ -274,6 +275,8 @@ class Core {
     t.signal = word;
     t.signal_value = value;
     t.signal_op = op;
+    t.event = event;
+    if (event != nullptr) event->add();
     prim::submit(h_, t);
   }
   /// sync with the words of core `as`, while it and the next, `count` in all, wait for this.
