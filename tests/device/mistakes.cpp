@@ -98,6 +98,12 @@ SHOAL_KERNEL void uneven(DeviceView view, TeamView team) {
   for (int i = 0; i < 3; ++i) core.barrier(team);
 }
 
+/// The last PE's group has other cores than those of the others, and starts at another one; who is in none has ended.
+SHOAL_KERNEL void shifted(DeviceView view, TeamView team, int first, int count) {
+  const Core core(view);
+  if (core.id() >= first && core.id() < first + count) device::Group(core, first, count).barrier(team);
+}
+
 /// One PE takes the sum to memory of its own.
 SHOAL_KERNEL void mixed(DeviceView view, Memories m) {
   const Core core(view);
@@ -122,6 +128,12 @@ bool other_mistake(const std::string& name, const Stream& stream, const Memories
   } else if (name == "uneven") {
     launch(uneven, 2, stream, m.team);  // these agree
     launch(uneven, last ? 3 : 2, stream, m.team);
+    stream.synchronize();
+    while (true) std::this_thread::yield();  // no end of the job tells
+  } else if (name == "shifted" || name == "shifted_apart" || name == "shifted_within") {
+    const int others = name == "shifted_apart" ? 1 : name == "shifted" ? 2 : 3;  // from core 0 on
+    const int count = name == "shifted" ? 2 : 1;                                 // the last PE's, from core 1 on
+    launch(shifted, 3, stream, m.team, last ? 1 : 0, last ? count : others);
     stream.synchronize();
     while (true) std::this_thread::yield();  // no end of the job tells
   } else if (name == "overflow") {

@@ -127,6 +127,15 @@ class Mistakes(unittest.TestCase):
                 self.assertEqual(status, 1, text)
                 self.assertRegex(text, r"shoal: PE 2: kernel .*uneven, core 2: barrier: PE [01] has launched this with 2 cores, and this PE with 3")
 
+    def test_groups_that_start_at_other_cores_are_told(self):
+        for case in ["shifted", "shifted_within", "shifted_apart"]:
+            for options in [], ["--fake-nodes", "3"]:
+                with self.subTest(case=case, options=options):
+                    status, text = run(case, 3, options)
+                    self.assertEqual(status, 1, text)
+                    self.assertRegex(text, r"shoal: PE ([01]: kernel .*shifted, core 0: barrier: PE 2 makes it from core 1 on, and this PE from core 0 on"
+                                           r"|2: kernel .*shifted, core 1: barrier: PE [01] makes it from core 0 on, and this PE from core 1 on)")
+
     def test_a_dest_unlike_that_of_another_node_is_told(self):
         status, text = run("mixed", 2, ["--fake-nodes", "2"])
         self.assertEqual(status, 1, text)

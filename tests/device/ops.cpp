@@ -201,11 +201,19 @@ void one_type(const Device& device, const Stream& stream, const TeamView& team, 
 
 }  // namespace
 
-int main(int argc, char**) {
-  return shoal::run([argc](Job& job) {
+int main(int argc, char** argv) {
+  const std::string mistake = argc > 1 ? argv[1] : "";
+  return shoal::run([&mistake](Job& job) {
     const Device device;
     const Stream stream(device);
-    if (argc > 1) {  // an argument: one PE fails, while the others wait for it
+    if (mistake == "engines") {
+      ops::MatmulReduceScatter<float> operation(device, device.team(), 64, 8, 2);
+      const Memory<float> memory(device, 1024);
+      operation.launch(stream, ops::matrix(memory.get(), 64 / static_cast<std::size_t>(job.n_pes()), 8), ops::matrix<const float>(memory.get(), 64, 4),
+                       ops::matrix<const float>(memory.get(), 4, 8), job.my_pe() == 0 ? device::Engine::xdma : device::Engine::automatic);
+      stream.synchronize();
+    }
+    if (mistake == "unwinding") {  // one PE fails, while the others wait for it
       const ops::MatmulAllReduce<float> operation(device, device.team(), 64, 64, 1);
       if (job.my_pe() == 0) throw std::runtime_error("no more plums");
       job.barrier();

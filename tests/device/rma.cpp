@@ -134,8 +134,9 @@ SHOAL_KERNEL void signals(DeviceView view, long* data, long* staging, std::uint6
     if (blocking) {
       core.put_signal(mine, out, kBlock, flag, 1, SignalOp::add, right);
     } else {
-      core.put_signal_nbi(mine, out, kBlock, flag, static_cast<std::uint64_t>(round), SignalOp::set, right, by(Engine::xdma));
-      core.quiet();
+      device::TransferEvent sent;
+      core.put_signal_nbi(mine, out, kBlock, flag, static_cast<std::uint64_t>(round), SignalOp::set, right, by(Engine::xdma), &sent);
+      core.wait(sent);  // the source is written again
     }
   }
   if (core.my_pe() == 0) core.wait_until(flag, device::Cmp::ge, static_cast<std::uint64_t>(rounds));

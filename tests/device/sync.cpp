@@ -96,6 +96,21 @@ SHOAL_KERNEL void halves(DeviceView view, long* counters) {
   }
 }
 
+/// What one PE does as one group, the next does as two, one of which comes late: odd, but each meeting starts at the same core.
+SHOAL_KERNEL void regrouped(DeviceView view, TeamView team) {
+  const Core core(view);
+  const Group all(core), apart = core.id() == 0 ? Group(core, 0, 1) : Group(core, 1, core.count() - 1);
+  for (int round = 0; round < 3; ++round) {
+    if (core.my_pe() % 2 == 0) {
+      all.barrier(team);
+    } else if (core.id() == 0) {
+      for (int i = 0; i < 20'000; ++i) std::this_thread::yield();  // the others look for what may be wrong
+      apart.barrier(team);
+    }
+    if (core.id() != 0) apart.barrier(team);
+  }
+}
+
 SHOAL_KERNEL void pairs(DeviceView view, long* slots, int rounds) {
   const Core core(view);
   if (core.id() != 0) return;
@@ -302,6 +317,7 @@ int main() {
       counters[0] = counters[1] = 0;
       shmem_barrier_all();
       run_kernel(stream, halves, cores, counters.get());
+      if (cores > 1) run_kernel(stream, regrouped, cores, team);
       run_kernel(stream, pairs, cores, pair_slots.get(), 5);
       Memory<std::uint64_t> word(device, 1);
       run_kernel(stream, baton, cores, word.get(), 20);

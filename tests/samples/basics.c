@@ -38,7 +38,7 @@ int main(void) {
   shmem_barrier_all();
   if (my_pe == 3)
     for (int i = 0; i < 256; ++i) failures += local_data[i] != 2000 + i;
-  if (my_pe == 4) shmemx_sync_pe(3); /* printed as shmem_sync(pe=3), which is no C */
+  if (my_pe == 4) shmemx_sync_pe(3); /* printed as shmem_sync(pe=3), which is no C: see named.cpp */
   if (my_pe == 3) shmemx_sync_pe(4);
 
   int count = 64, target_pe = (my_pe + 1) % n_pe;

@@ -137,8 +137,8 @@ class Core {
   }
   template <class T>
   SHOAL_DEVICE_FN void put_signal_nbi(T* dest, const T* source, std::size_t n, std::uint64_t* signal_word, std::uint64_t value, SignalOp op,
-                                      int pe, Engine engine = Engine::automatic) const noexcept {
-    put_signal_bytes("put_signal_nbi", dest, source, detail::bytes_of(n, sizeof(T)), signal_word, value, op, pe, engine, false);
+                                      int pe, Engine engine = Engine::automatic, TransferEvent* event = nullptr) const noexcept {
+    put_signal_bytes("put_signal_nbi", dest, source, detail::bytes_of(n, sizeof(T)), signal_word, value, op, pe, engine, false, event);
   }
   /// Orders nothing before it: fence() first, or use put_signal.
   SHOAL_DEVICE_FN void signal(std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) const noexcept {
@@ -258,7 +258,8 @@ class Core {
     if (!kPut) prim::drain(h_);
   }
   SHOAL_DEVICE_FN void put_signal_bytes(const char* call, void* dest, const void* source, std::size_t bytes, std::uint64_t* word,
-                                        std::uint64_t value, SignalOp op, int pe, Engine engine, bool blocking) const noexcept {
+                                        std::uint64_t value, SignalOp op, int pe, Engine engine, bool blocking,
+                                        TransferEvent* event = nullptr) const noexcept {
     char* to = prim::reach(h_, dest, bytes, pe, call, "dest");
     prim::check_local(h_, source, bytes, call, "source");
     check_alignment(call, word, sizeof *word);
@@ -274,10 +275,12 @@ class Core {
     t.signal = word;
     t.signal_value = value;
     t.signal_op = op;
+    t.event = event;
+    if (event != nullptr) event->add();
     prim::submit(h_, t);
   }
-  /// sync with the words of core `as`.
-  SHOAL_DEVICE_FN void sync_as(const TeamView& team, int as, const char* call) const noexcept;
+  /// sync with the words of core `as`, while it and the next, `count` in all, wait for this.
+  SHOAL_DEVICE_FN void sync_as(const TeamView& team, int as, const char* call, int count = 1) const noexcept;
 
  private:
   template <class T>
@@ -320,7 +323,7 @@ class Core {
   /// Updates a sync word of `pe`, given by its offset; gives back the value before an add.
   SHOAL_DEVICE_FN std::uint64_t raise(const char* call, Update what, std::size_t offset, std::uint64_t value, int pe) const noexcept;
   /// Waits until this PE's own sync word has reached `value`.
-  SHOAL_DEVICE_FN void await(const char* call, std::size_t offset, std::uint64_t value, const TeamView* team) const noexcept;
+  SHOAL_DEVICE_FN void await(const char* call, std::size_t offset, std::uint64_t value, const TeamView* team, std::uint64_t held = 0) const noexcept;
 
   SHOAL_DEVICE_FN Engine choose(const char* call, Engine asked, const char* mapped, std::size_t bytes, bool blocking) const noexcept {
     if (mapped == nullptr) {
@@ -404,14 +407,15 @@ SHOAL_DEVICE_FN std::uint64_t Core::raise(const char* call, Update what, std::si
   return prim::share(h_, old);
 }
 
-SHOAL_DEVICE_FN void Core::await(const char* call, std::size_t offset, std::uint64_t value, const TeamView* team) const noexcept {
+SHOAL_DEVICE_FN void Core::await(const char* call, std::size_t offset, std::uint64_t value, const TeamView* team,
+                                 std::uint64_t held) const noexcept {
   const auto* word = reinterpret_cast<const std::uint64_t*>(prim::sync_words(h_, my_pe()) + offset);
   const auto reached = [&] { return static_cast<std::int64_t>(prim::load(h_, word) - value) >= 0; };
-  if (!reached()) prim::wait(h_, {call, word, static_cast<std::int64_t>(value), team}, reached);
+  if (!reached()) prim::wait(h_, {call, word, static_cast<std::int64_t>(value), team, false, 0, held}, reached);
   prim::converge(h_);
 }
 
-SHOAL_DEVICE_FN void Core::sync_as(const TeamView& team, int as, const char* call) const noexcept {
+SHOAL_DEVICE_FN void Core::sync_as(const TeamView& team, int as, const char* call, int count) const noexcept {
   if (team.size <= 1) return prim::full_fence(h_);
   const std::size_t at = SyncLayout::core(n_pes(), team.slot, as);
   char* const own = prim::sync_words(h_, my_pe()) + at;
@@ -419,7 +423,7 @@ SHOAL_DEVICE_FN void Core::sync_as(const TeamView& team, int as, const char* cal
   for (int round = 0, distance = 1; distance < team.size; ++round, distance *= 2) {
     const std::size_t flag = at + SyncLayout::round(round);
     raise(call, Update::swap, flag, epoch, team.world[(team.rank + distance) % team.size]);
-    await(call, flag, epoch, &team);
+    await(call, flag, epoch, &team, ~std::uint64_t{0} >> (64 - count) << as);
   }
   prim::leave(h_, own);
 }

@@ -50,7 +50,7 @@ class Group {
   }
   SHOAL_DEVICE_FN void sync_named(const TeamView& team, const char* call) const noexcept {
     prim::meet(core_.handle(), first_, count_, call);
-    if (rank() == 0) core_.sync_as(team, first_, call);
+    if (rank() == 0) core_.sync_as(team, first_, call, count_);
     prim::meet(core_.handle(), first_, count_, call);
   }
 

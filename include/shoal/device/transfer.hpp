@@ -59,6 +59,7 @@ struct Site {
   const TeamView* team = nullptr;  ///< waiting for its members
   bool users = false;              ///< the word is the user's: any PE's put, atomic or signal may write it
   std::uint64_t cores = 0;         ///< waiting for these cores of the launch, a bit each
+  std::uint64_t held = 0;          ///< in a meeting of the team: these cores go on when it is over, a bit each
 };
 
 namespace detail {

@@ -82,11 +82,12 @@ struct Met {
 ///   teams(n_pes)     64 KiB each        one area a team slot: 1 KiB for each core number
 ///   in a core's KiB: the flags of the dissemination barrier's rounds (of a million PEs); at 896, this core's own epoch; at 904, who of
 ///   this PE meets there now (prim::enter); at 912, what the members of a collective show each other; at 920, what the member before
-///   shows this one where it is on another node; at 928, the launch that meets there (Met) and, for this PE alone, its number
+///   shows this one where it is on another node; at 928, the launch that meets there (Met) and, for this PE alone, its number; at 944,
+///   the last meeting there that was waited for long, and the cores that go nowhere before it is over, a bit each
 struct SyncLayout {
   static constexpr std::size_t kPairs = 4096;
   static constexpr std::size_t kCoreBytes = 1024, kTeamBytes = kCoreBytes * kMostCores;
-  static constexpr std::size_t kEpoch = 896, kOwner = 904, kShown = 912, kShownHere = 920, kMet = 928, kMetBy = 936;
+  static constexpr std::size_t kEpoch = 896, kOwner = 904, kShown = 912, kShownHere = 920, kMet = 928, kMetBy = 936, kStuck = 944, kStuckCores = 952;
   static constexpr int kTeams = 1088;
   SHOAL_DEVICE_FN static constexpr std::size_t teams(int n_pes) {
     return (kPairs + static_cast<std::size_t>(n_pes) * 8 + 4095) / 4096 * 4096;
@@ -101,6 +102,6 @@ struct SyncLayout {
   static constexpr std::size_t bytes(int n_pes) { return core(n_pes, kTeams, 0); }
 };
 
-static_assert(SyncLayout::round(19) + 8 <= SyncLayout::kEpoch && SyncLayout::kMetBy + 8 <= SyncLayout::kCoreBytes);
+static_assert(SyncLayout::round(19) + 8 <= SyncLayout::kEpoch && SyncLayout::kStuckCores + 8 <= SyncLayout::kCoreBytes);
 
 }  // namespace shoal::device

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "../detail/owner.hpp"
@@ -60,37 +61,40 @@ struct ReduceArguments {
   Plan plan;
   Matrix<T> c;
   Matrix<const T> a, b;
-  T* partial;            ///< symmetric: this PE's product of each tile, packed
-  T* inbox;              ///< local: peers' tiles, brought by xdma; a slot for each core, lag and member
-  std::uint64_t* ready;  ///< symmetric: how many peers have their part of this member's tile of a round
+  T* parts;              ///< symmetric, a slot for each round and member: read in place, this PE's part of the members' tiles, packed;
+                         ///< moved by an engine, the members' parts of this PE's tiles
+  T* staging;            ///< local: what an engine is moving; kStaged tiles for each core
+  std::uint64_t* ready;  ///< symmetric: how many peers have their part of this member's tile of a round; then one more (path)
   std::uint64_t generation;
   bool by_engine;
 };
 
-/// One core's walk through the rounds.
+/// Tiles of one core that may be on their way to their members while it computes the next.
+inline constexpr std::size_t kStaged = 8;
+
+/// One core's walk through the rounds. It waits for nobody before its last product: what is ready is put together between two products.
 template <class T>
 class PartialProducts {
  public:
   PartialProducts(const device::Core& core, const device::TeamView& team, const ReduceArguments<T>& arguments)
-      : core_(core), team_(team), x_(arguments), by_engine_(arguments.by_engine) {
-    // What cannot be read in place must be brought.
+      : core_(core), team_(team), x_(arguments), by_engine_(arguments.by_engine), next_(static_cast<std::size_t>(core.id())) {
+    // What cannot be read in place must be moved.
     for (int member = 0; member < team.size; ++member) by_engine_ = by_engine_ || engine_to(member) == device::Engine::rdma;
   }
 
   void run() {
+    if (core_.id() == 0) core_.set(path(), static_cast<std::uint64_t>(by_engine_), core_.my_pe());
     core_.barrier(team_);  // everyone's c and workspace may be written
-    const auto step = static_cast<std::size_t>(core_.count());
-    // Fetching lags a round behind computing and putting together another: the peers' parts are there by then.
-    const std::size_t lag = by_engine_ ? 2 : 1;
-    const auto first = static_cast<std::size_t>(core_.id());
-    std::size_t turn = 0;
-    for (std::size_t round = first; round < x_.plan.rounds(); round += step, ++turn) {
-      compute(round);
-      if (by_engine_ && turn >= 1) fetch(round - step, turn - 1);
-      if (turn >= lag) combine(round - lag * step, turn - lag);
+    if (core_.id() == 0 && core_.fetch(path(), team_.world[(team_.rank + 1) % team_.size]) != static_cast<std::uint64_t>(by_engine_))
+      device::prim::fail(core_.handle(), "matmul", "engine", device::Fault::text, nullptr, 0, -1,
+                         "another member launches with another engine: all members of the team must give the same");
+    for (auto round = static_cast<std::size_t>(core_.id()); round < x_.plan.rounds(); round += static_cast<std::size_t>(core_.count())) {
+      for (int k = 1; k <= team_.size; ++k) {  // the others' first: they are on their way while this PE computes its own
+        compute(round, (team_.rank + k) % team_.size);
+        while (next_ < round && is_ready(next_)) combine_next();
+      }
     }
-    if (by_engine_ && turn >= 1) fetch(first + (turn - 1) * step, turn - 1);
-    for (std::size_t at = turn - std::min(lag, turn); at < turn; ++at) combine(first + at * step, at);
+    while (next_ < x_.plan.rounds()) combine_next();
     core_.barrier(team_);
   }
 
@@ -98,83 +102,78 @@ class PartialProducts {
   device::Engine engine_to(int member) const noexcept {
     return device::prim::sync_words(core_.handle(), team_.world[member]) == nullptr ? device::Engine::rdma : device::Engine::xdma;
   }
-  T* partial(int member, std::size_t round) const noexcept { return x_.partial + x_.plan.slot(member, round) * x_.plan.tile_elements(); }
-  T* inbox(std::size_t turn, int member) const noexcept {
-    const std::size_t slot = (static_cast<std::size_t>(core_.id()) * 2 + turn % 2) * static_cast<std::size_t>(team_.size) + static_cast<std::size_t>(member);
-    return x_.inbox + slot * x_.plan.tile_elements();
-  }
+  /// Says whether this PE has an engine move the parts.
+  std::uint64_t* path() const noexcept { return x_.ready + x_.plan.rounds(); }
+  T* part(int member, std::size_t round) const noexcept { return x_.parts + x_.plan.slot(member, round) * x_.plan.tile_elements(); }
 
-  /// This PE's part of every member's tile, the others' first.
-  void compute(std::size_t round) {
-    for (int k = 1; k <= team_.size; ++k) {
-      const int member = (team_.rank + k) % team_.size;
-      const Tile tile = x_.plan.tile(member, round);
-      if (tile.empty()) continue;
-      multiply(core_, Matrix<T>{partial(member, round), tile.rows, tile.columns, tile.columns},
-               x_.a.block(tile.row, 0, tile.rows, x_.a.columns), x_.b.block(0, tile.column, x_.b.rows, tile.columns));
-      if (member == team_.rank) continue;
+  /// This PE's part of a member's tile.
+  void compute(std::size_t round, int member) {
+    const Tile tile = x_.plan.tile(member, round);
+    if (tile.empty()) return;
+    if (!by_engine_ || member == team_.rank) {
+      product(tile, part(member, round));
+      if (member == team_.rank) return;
       // The part alone, which this core stored itself: Core::fence would wait for the tiles that are under way, too.
       device::prim::full_fence(core_.handle());
       core_.signal(x_.ready + round, 1, device::SignalOp::add, team_.world[member]);
-    }
-  }
-  void await(std::size_t round) {
-    core_.wait_until(x_.ready + round, device::Cmp::ge, x_.generation * static_cast<std::uint64_t>(team_.size - 1));
-  }
-  void fetch(std::size_t round, std::size_t turn) {
-    const Tile tile = x_.plan.tile(team_.rank, round);
-    if (tile.empty()) return;
-    await(round);
-    for (int member = 0; member < team_.size; ++member)
-      if (member != team_.rank)
-        core_.get_nbi(inbox(turn, member), partial(team_.rank, round), tile.rows * tile.columns, team_.world[member], engine_to(member),
-                      &arrived_[turn % 2]);
-  }
-  /// Adds up the members' parts of this member's tile and hands the result out.
-  void combine(std::size_t round, std::size_t turn) {
-    using A = device::Accumulator<T>;
-    const Tile tile = x_.plan.tile(team_.rank, round);
-    if (tile.empty()) return;
-    if (by_engine_) core_.wait(arrived_[turn % 2]);
-    else await(round);
-    const std::size_t n = tile.rows * tile.columns, mark = core_.scratch_mark();
-    const std::size_t strip = std::min<std::size_t>(n, 2048);
-    auto* sum = core_.scratch<typename A::type>(strip);
-    T* result = partial(team_.rank, round);
-    for (std::size_t begin = 0; begin < n; begin += strip) {
-      const std::size_t count = std::min(strip, n - begin);
-      for (int member = 0; member < team_.size; ++member) {
-        const T* from = part_of(member, round, turn) + begin;
-        if (member == 0)
-          for (std::size_t i = 0; i < count; ++i) sum[i] = A::widen(from[i]);
-        else
-          for (std::size_t i = 0; i < count; ++i) sum[i] += A::widen(from[i]);
-      }
-      for (std::size_t i = 0; i < count; ++i) result[begin + i] = A::narrow(sum[i]);
-    }
-    core_.release_scratch(mark);
-    hand_out(tile, result);
-  }
-  const T* part_of(int member, std::size_t round, std::size_t turn) {
-    if (member == team_.rank) return partial(team_.rank, round);
-    if (by_engine_) return inbox(turn, member);
-    const T* own = partial(team_.rank, round);
-    return reinterpret_cast<const T*>(device::prim::reach(core_.handle(), own, x_.plan.tile_elements() * sizeof(T), team_.world[member], "matmul", "partial"));
-  }
-  void hand_out(const Tile& tile, const T* result) {
-    const auto width = static_cast<std::ptrdiff_t>(tile.columns), stride = static_cast<std::ptrdiff_t>(x_.c.stride);
-    if (x_.plan.scatter) {  // c is this member's part alone
-      const std::size_t row = tile.row - static_cast<std::size_t>(team_.rank) * x_.plan.rows_of_part();
-      for (std::size_t i = 0; i < tile.rows; ++i) std::copy_n(result + i * tile.columns, tile.columns, x_.c.row(row + i) + tile.column);
       return;
     }
-    T* const place = x_.c.row(tile.row) + tile.column;
-    for (int k = 0; k < team_.size; ++k) {
+    const std::size_t slot = staged_++ % kStaged;
+    T* const here = x_.staging + (static_cast<std::size_t>(core_.id()) * kStaged + slot) * x_.plan.tile_elements();
+    core_.wait(sent_[slot]);
+    product(tile, here);
+    core_.put_signal_nbi(part(team_.rank, round), here, tile.rows * tile.columns, x_.ready + round, 1, device::SignalOp::add,
+                         team_.world[member], engine_to(member), &sent_[slot]);
+  }
+  void product(const Tile& tile, T* to) {
+    multiply(core_, Matrix<T>{to, tile.rows, tile.columns, tile.columns}, x_.a.block(tile.row, 0, tile.rows, x_.a.columns),
+             x_.b.block(0, tile.column, x_.b.rows, tile.columns));
+  }
+
+  std::uint64_t all_parts() const noexcept { return x_.generation * static_cast<std::uint64_t>(team_.size - 1); }
+  bool is_ready(std::size_t round) const noexcept {
+    return x_.plan.tile(team_.rank, round).empty() || core_.test(x_.ready + round, device::Cmp::ge, all_parts());
+  }
+  /// Adds up the members' parts of this member's tile of the next round and hands the result out.
+  void combine_next() {
+    using A = device::Accumulator<T>;
+    const std::size_t round = std::exchange(next_, next_ + static_cast<std::size_t>(core_.count()));
+    const Tile tile = x_.plan.tile(team_.rank, round);
+    if (tile.empty()) return;
+    core_.wait_until(x_.ready + round, device::Cmp::ge, all_parts());
+    // c is this member's part alone, or everyone's whole.
+    const std::size_t row = x_.plan.scatter ? tile.row - static_cast<std::size_t>(team_.rank) * x_.plan.rows_of_part() : tile.row;
+    const Matrix<T> result = x_.c.block(row, tile.column, tile.rows, tile.columns);
+    const std::size_t mark = core_.scratch_mark(), strip = std::min<std::size_t>(tile.columns, 2048);
+    auto* sum = core_.scratch<typename A::type>(strip);
+    for (std::size_t i = 0; i < tile.rows; ++i)
+      for (std::size_t begin = 0; begin < tile.columns; begin += strip) {
+        const std::size_t count = std::min(strip, tile.columns - begin);
+        for (int member = 0; member < team_.size; ++member) {
+          const T* from = part_of(member, round) + i * tile.columns + begin;
+          if (member == 0)
+            for (std::size_t j = 0; j < count; ++j) sum[j] = A::widen(from[j]);
+          else
+            for (std::size_t j = 0; j < count; ++j) sum[j] += A::widen(from[j]);
+        }
+        for (std::size_t j = 0; j < count; ++j) result.row(i)[begin + j] = A::narrow(sum[j]);
+      }
+    core_.release_scratch(mark);
+    if (!x_.plan.scatter) hand_out(result);
+  }
+  const T* part_of(int member, std::size_t round) {
+    if (member == team_.rank || by_engine_) return part(member, round);
+    const T* own = part(team_.rank, round);
+    return reinterpret_cast<const T*>(device::prim::reach(core_.handle(), own, x_.plan.tile_elements() * sizeof(T), team_.world[member], "matmul", "part"));
+  }
+  void hand_out(const Matrix<T>& result) {
+    const auto stride = static_cast<std::ptrdiff_t>(result.stride);
+    for (int k = 1; k < team_.size; ++k) {
       const int member = (team_.rank + k) % team_.size;
-      if (by_engine_ && k != 0)
-        core_.put_2d_nbi(place, result, stride, width, tile.columns, tile.rows, team_.world[member], engine_to(member));
+      if (by_engine_)
+        core_.put_2d_nbi(result.data, result.data, stride, stride, result.columns, result.rows, team_.world[member], engine_to(member));
       else
-        core_.put_2d(place, result, stride, width, tile.columns, tile.rows, team_.world[member]);
+        core_.put_2d(result.data, result.data, stride, stride, result.columns, result.rows, team_.world[member]);
     }
   }
 
@@ -182,7 +181,9 @@ class PartialProducts {
   device::TeamView team_;
   const ReduceArguments<T>& x_;
   bool by_engine_;
-  device::TransferEvent arrived_[2];
+  std::size_t next_;        ///< the round that is put together next
+  std::size_t staged_ = 0;  ///< tiles so far
+  device::TransferEvent sent_[kStaged];
 };
 
 template <class T>
@@ -219,10 +220,10 @@ template <class T>
 class MatmulReduce {
  public:
   MatmulReduce(const Device& device, const device::TeamView& team, const Plan& plan, int cores)
-      : team_(team), plan_(checked(plan)), cores_(checked_cores(device, cores)), partial_(device, plan.rounds() * static_cast<std::size_t>(team.size) * plan.tile_elements()),
-        inbox_(device, static_cast<std::size_t>(cores) * 2 * static_cast<std::size_t>(team.size) * plan.tile_elements()),
-        ready_(device, plan.rounds()) {
-    std::fill_n(ready_.get(), plan.rounds(), std::uint64_t{0});
+      : team_(team), plan_(checked(plan)), cores_(checked_cores(device, cores)), parts_(device, plan.rounds() * static_cast<std::size_t>(team.size) * plan.tile_elements()),
+        staging_(device, static_cast<std::size_t>(cores) * kStaged * plan.tile_elements()),
+        ready_(device, plan.rounds() + 1) {
+    std::fill_n(ready_.get(), plan.rounds() + 1, std::uint64_t{0});
     shmem_barrier_all();
   }
   void launch(const Stream& stream, const Matrix<T>& c, const Matrix<const T>& a, const Matrix<const T>& b, device::Engine engine) {
@@ -230,7 +231,7 @@ class MatmulReduce {
     if (a.rows != plan_.rows || b.columns != plan_.columns || a.columns != b.rows || c.rows != c_rows || c.columns != plan_.columns)
       throw std::invalid_argument("shoal::ops: the matrices don't have the sizes that the operator was made for");
     shoal::launch(matmul_reduce<T>, cores_, stream, team_,
-                  ReduceArguments<T>{plan_, c, a, b, partial_.get(), inbox_.get(), ready_.get(), ++generation_, engine == device::Engine::xdma});
+                  ReduceArguments<T>{plan_, c, a, b, parts_.get(), staging_.get(), ready_.get(), ++generation_, engine == device::Engine::xdma});
   }
 
  private:
@@ -242,7 +243,7 @@ class MatmulReduce {
   device::TeamView team_;
   Plan plan_;
   int cores_;
-  Workspace<T> partial_, inbox_;
+  Workspace<T> parts_, staging_;
   Workspace<std::uint64_t> ready_;
   std::uint64_t generation_ = 0;
 };
@@ -250,13 +251,13 @@ class MatmulReduce {
 }  // namespace detail
 
 /// c on all members = the sum over the members of a * b: each has a part of the inner dimension. a is rows x k, b is k x columns, any
-/// memory; c is rows x columns, symmetric.
+/// memory; c is rows x columns, symmetric. All members launch, with the same engine.
 template <class T>
 class MatmulAllReduce {
  public:
   MatmulAllReduce(const Device& device, const device::TeamView& team, std::size_t rows, std::size_t columns, int cores, TileShape shape = {})
       : reduce_(device, team, {rows, columns, shape, team.size, false}, cores) {}
-  /// Throws std::invalid_argument for matrices of other sizes. All members launch; c is complete when the kernel is.
+  /// Throws std::invalid_argument for matrices of other sizes. c is complete when the kernel is.
   void launch(const Stream& stream, const Matrix<T>& c, const Matrix<const T>& a, const Matrix<const T>& b,
               device::Engine engine = device::Engine::automatic) {
     reduce_.launch(stream, c, a, b, engine);
@@ -266,7 +267,8 @@ class MatmulAllReduce {
   detail::MatmulReduce<T> reduce_;
 };
 
-/// c on member m = the m-th part of the rows of that sum: rows / members x columns, any memory.
+/// c on member m = the m-th part of the rows of that sum: rows / members x columns, any memory. All
+/// members launch, with the same engine.
 template <class T>
 class MatmulReduceScatter {
  public:
@@ -309,24 +311,25 @@ SHOAL_KERNEL void gather_matmul(device::DeviceView view, device::TeamView team, 
   const std::size_t part = x.a.rows, width = x.a.columns, per_part = (part + x.tile_rows - 1) / x.tile_rows;
   const auto step = static_cast<std::size_t>(core.count()), first = static_cast<std::size_t>(core.id());
   const std::size_t all = per_part * static_cast<std::size_t>(team.size);
-  constexpr std::size_t kAhead = 4;  // tiles that are under way
-  device::TransferEvent arrived[kAhead];
   // Tile `index` in the order of this PE: its own rows first, then those of the members after it.
   const auto member_of = [&](std::size_t index) { return static_cast<int>((static_cast<std::size_t>(team.rank) + index / per_part) % static_cast<std::size_t>(team.size)); };
   const auto rows_at = [&](std::size_t index) { return std::min(x.tile_rows, part - index % per_part * x.tile_rows); };
   const auto place = [&](std::size_t index) { return (static_cast<std::size_t>(member_of(index)) * part + index % per_part * x.tile_rows) * width; };
-  const auto fetch = [&](std::size_t turn) {
-    const std::size_t index = first + turn * step;
-    if (!x.by_engine || index >= all || member_of(index) == team.rank) return;
-    core.get_nbi(x.gathered + place(index), const_cast<T*>(x.a.data) + index % per_part * x.tile_rows * width, rows_at(index) * width,
-                 team.world[member_of(index)], engine_to(member_of(index)), &arrived[turn % kAhead]);
+  constexpr std::size_t kAhead = 16;  // tiles that are under way, from the start on: while the core computes its own rows, too
+  device::TransferEvent arrived[kAhead];
+  std::size_t asked = first;  // the tile that is fetched next
+  while (asked < per_part) asked += step;
+  const auto fetch_until = [&](std::size_t end) {
+    for (; x.by_engine && asked < std::min(end, all); asked += step)
+      core.get_nbi(x.gathered + place(asked), const_cast<T*>(x.a.data) + asked % per_part * x.tile_rows * width, rows_at(asked) * width,
+                   team.world[member_of(asked)], engine_to(member_of(asked)), &arrived[asked / step % kAhead]);
   };
-  for (std::size_t turn = 0; turn < kAhead; ++turn) fetch(turn);
-  for (std::size_t turn = 0, index = first; index < all; ++turn, index += step) {
+  for (std::size_t index = first; index < all; index += step) {
+    fetch_until(std::max(index, per_part) + kAhead * step);
     const int member = member_of(index);
     const T* rows = x.a.data + index % per_part * x.tile_rows * width;
     if (member != team.rank && x.by_engine) {
-      core.wait(arrived[turn % kAhead]);
+      core.wait(arrived[index / step % kAhead]);
       rows = x.gathered + place(index);
     } else if (member != team.rank) {
       rows = reinterpret_cast<const T*>(device::prim::reach(core.handle(), rows, rows_at(index) * width * sizeof(T), team.world[member], "matmul", "a"));
@@ -338,7 +341,6 @@ SHOAL_KERNEL void gather_matmul(device::DeviceView view, device::TeamView team, 
       multiply(core, c.block(0, column, c.rows, n), Matrix<const T>{rows, rows_at(index), width, width}, x.b.block(0, column, x.b.rows, n));
       if (n == c.columns) break;
     }
-    fetch(turn + kAhead);
   }
   core.barrier(team);  // nobody reads a any more
 }

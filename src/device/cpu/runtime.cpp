@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kXdmaFrom = 64 * 1024;  // below, handing a copy over costs more than making it
 constexpr int kLongWait = 100;                // looks in vain after which a meeting's members are looked at
+constexpr int kLooksBetween = 16;  // then, from one look at them to the next: it takes longer than a look at a word
 
 template <class T>
 std::uint64_t apply(const Context& world, Update what, T* word, T operand, T expected, int pe,
@@ -153,6 +154,34 @@ int CpuRuntime::smaller_launch(const CoreState& core, const Site& site, int pe) 
   return 0;
 }
 
+std::uint64_t CpuRuntime::stuck_cores(const CoreState& core, const Site& site) noexcept {
+  const std::uint64_t none = core.cores == 64 ? 0 : ~std::uint64_t{0} << core.cores;
+  return site.held | core.launch->ended.load(std::memory_order_acquire) | none;
+}
+
+void CpuRuntime::show_stuck(const CoreState& core, const Site& site) const noexcept {
+  char* const own = core.sync[core.me] + SyncLayout::core(core.n_pes, site.team->slot, core.index);
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(own + SyncLayout::kStuckCores), stuck_cores(core, site),
+                   __ATOMIC_RELEASE);
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(own + SyncLayout::kStuck), static_cast<std::uint64_t>(site.value),
+                   __ATOMIC_RELEASE);  // after the cores; partner: other_first_core()
+}
+
+int CpuRuntime::other_first_core(const CoreState& core, const Site& site, int pe) const noexcept {
+  const auto has = [](std::uint64_t cores, int index) { return (cores >> index & 1) != 0; };
+  const std::uint64_t stuck = stuck_cores(core, site);
+  for (int k = 0; k < kMostCores; ++k) {
+    if (k == core.index || !has(stuck, k)) continue;
+    // A meeting that this PE's core k has not come to, and cannot: `pe` stays in it, and what it has shown of it is so.
+    const std::size_t at = SyncLayout::core(core.n_pes, site.team->slot, k);
+    const std::uint64_t its_meeting = sync_word(core, pe, at + SyncLayout::kStuck);
+    if (its_meeting > sync_word(core, core.me, at + SyncLayout::kEpoch) &&
+        has(sync_word(core, pe, at + SyncLayout::kStuckCores), core.index))
+      return k;
+  }
+  return -1;
+}
+
 std::string CpuRuntime::why_never(const CoreState& core, const Site& site, int pe) const {
   const std::size_t own = SyncLayout::core(core.n_pes, site.team->slot, core.index);
   const bool has_left = sync_word(core, pe, 0) != 0;
@@ -163,6 +192,12 @@ std::string CpuRuntime::why_never(const CoreState& core, const Site& site, int p
   if (const int cores = smaller_launch(core, site, pe); cores != 0)
     return strf("PE %d has launched this with %d core%s, and this PE with %d: every PE of the team must launch as many",
                 pe, cores, cores == 1 ? "" : "s", core.cores);
+  // Asked again whether it came: it may have since, and be held by the next meeting.
+  if (const int other = other_first_core(core, site, pe); other >= 0 && !came())
+    return strf(
+        "PE %d makes it from core %d on, and this PE from core %d on, so both wait for ever: a group must start at the "
+        "same core on every PE of the team",
+        pe, other, core.index);
   if (has_left)
     return strf(
         "PE %d has come to the end of the job without this call: every PE of the team must make it, "
@@ -182,6 +217,7 @@ void CpuRuntime::end_hopeless(const CoreState& core, const Site& site, bool long
                          std::countr_zero(gone)));
   }
   if (site.team == nullptr || !long_wait) return;
+  show_stuck(core, site);
   for (int i = 0; i < site.team->size; ++i) {
     const int pe = site.team->world[i];
     if (pe == core.me || core.sync[pe] == nullptr) continue;
@@ -209,7 +245,7 @@ void CpuRuntime::wait(CoreState& core, const Site& site, bool (*done)(void*), vo
     setup_.world->domain().waiter->wait_longer(site.users ? Bell::user : Bell::sync, told, [&] {
       over = done(argument);
       if (over) return true;
-      end_hopeless(core, site, looks > kLongWait, done, argument);
+      end_hopeless(core, site, looks > kLongWait && looks % kLooksBetween == 0, done, argument);
       return ++looks == asks_at && asks_far;
     });
     if (over) return;

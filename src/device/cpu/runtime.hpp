@@ -71,6 +71,13 @@ class CpuRuntime final : public device::Runtime {
   /// How many cores `pe` has in the launch that meets with this core's, if those are too few for the meeting that it
   /// waits in; else 0.
   int smaller_launch(const device::CoreState& core, const device::Site& site, int pe) const noexcept;
+  /// The cores of this launch that go nowhere before the meeting of the site's team is over.
+  static std::uint64_t stuck_cores(const device::CoreState& core, const device::Site& site) noexcept;
+  /// Shows them to the others.
+  void show_stuck(const device::CoreState& core, const device::Site& site) const noexcept;
+  /// The core with which `pe` waits for this one's launch, while this one waits for it with another, so that both do
+  /// for ever; else -1.
+  int other_first_core(const device::CoreState& core, const device::Site& site, int pe) const noexcept;
   /// Ends the job if the core waits for something that cannot come any more: other cores, or PEs of this node.
   void end_hopeless(const device::CoreState& core, const device::Site& site, bool long_wait, bool (*done)(void*),
                     void* argument) const noexcept;
