@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operations between two nodes cost, beside what the same wire gives without any library, in one run:
 //   shoalrun -n 2 --fake-nodes 2 nodes                   (or on two machines; SHOAL_TRANSPORT=tls|tcp picks)
-// PE 0 and PE 1 first exchange messages over a connection of their own, plain and by OpenSSL: the limits. Each figure is the
+// PE 0 and PE 1 first exchange messages over a connection of their own, plain and by OpenSSL (and with SHOAL_TRANSPORT=ucx by UCX
+// itself): the limits. Each figure is the
 // median of kRounds rounds; limits and operations take turns, so that both see the same machine.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -18,13 +19,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/clock.hpp"
+#ifdef SHOAL_BENCH_UCX
+#include "bare_ucx.hpp"
+#endif
 
 namespace {
 
-constexpr int kRounds = 9, kExchanges = 2000, kPuts = 300000, kStreamed = 256;
+constexpr int kRounds = 31, kExchanges = 2000, kPuts = 300000, kStreamed = 256;
 constexpr std::size_t kMiB = 1 << 20;
 
 [[noreturn]] void die(const char* what) {
@@ -131,7 +136,7 @@ double microseconds_each(std::uint64_t began, int count) { return static_cast<do
 double gigabytes_a_second(std::uint64_t began, std::size_t bytes) { return static_cast<double>(bytes) / static_cast<double>(shoal::now_ns() - began); }
 
 template <class Wire>
-double ping_pong(const Wire& wire) {
+double ping_pong(Wire& wire) {
   std::uint64_t word = 0;
   shmem_barrier_all();
   const std::uint64_t began = shoal::now_ns();
@@ -145,7 +150,7 @@ double ping_pong(const Wire& wire) {
 
 /// Both send at once, as in a barrier of two.
 template <class Wire>
-double exchange(const Wire& wire) {
+double exchange(Wire& wire) {
   std::uint64_t word = 0;
   shmem_barrier_all();
   const std::uint64_t began = shoal::now_ns();
@@ -202,8 +207,8 @@ int main(int argc, char** argv) {
   }
   const int other = 1 - shmem_my_pe();
   const char* host = argc > 1 ? argv[1] : "127.0.0.1";
-  const Raw raw{connect_pair(host)};
-  const Encrypted encrypted(connect_pair(host));
+  Raw raw{connect_pair(host)};
+  Encrypted encrypted(connect_pair(host));
   auto* words = static_cast<std::uint64_t*>(shmem_calloc(1024, 8));
   auto* block = static_cast<char*>(shmem_malloc(4 * kMiB));
   auto* sum = static_cast<float*>(shmem_malloc(4 * kMiB));
@@ -240,10 +245,18 @@ int main(int argc, char** argv) {
       {"raw TCP exchange, 4 MiB", "us", [&] { return exchange_long(raw, block, reinterpret_cast<char*>(sum)); }},
       {"raw OpenSSL exchange, 4 MiB", "us", [&] { return exchange_long(encrypted, block, reinterpret_cast<char*>(sum)); }},
   };
+  const char* transport = std::getenv("SHOAL_TRANSPORT");
+#ifdef SHOAL_BENCH_UCX
+  std::unique_ptr<BareUcx> ucx;  // made where it is asked for
+  if (transport != nullptr && std::strcmp(transport, "ucx") == 0) {
+    ucx = std::make_unique<BareUcx>(other);
+    figures.push_back({"raw UCX round trip, 8 B", "us", [&] { return ping_pong(*ucx); }});
+    figures.push_back({"raw UCX exchange, 8 B", "us", [&] { return exchange(*ucx); }});
+  }
+#endif
   for (int round = 0; round < kRounds; ++round)
     for (Figure& figure : figures) figure.results.push_back(figure.run());
   if (shmem_my_pe() == 0) {
-    const char* transport = std::getenv("SHOAL_TRANSPORT");
     std::printf("transport %s, median of %d (least, most)\n", transport == nullptr ? "auto" : transport, kRounds);
     for (Figure& figure : figures) {
       const double median = figure.median();

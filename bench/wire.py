@@ -141,6 +141,9 @@ def main():
             row(transport, "barrier_all", got["barrier_all"], half, "at most 1.3 x limit", got["barrier_all"] <= 1.3 * half, "us")
             both = got[f"raw {bare} exchange, 8 B"]
             print(f"{transport:6}  beside an exchange by {bare} in which both send at once: {got['barrier_all']:.2f} and {both:.2f} us, {got['barrier_all'] / both:.2f}")
+            if "raw UCX exchange, 8 B" in got:
+                for what, bare_us in (("put 8 B and quiet", got["raw UCX round trip, 8 B"]), ("fetch_add", got["raw UCX round trip, 8 B"]), ("barrier_all", got["raw UCX exchange, 8 B"])):
+                    print(f"{transport:6}  {what} beside messages of UCX itself: {got[what]:.2f} and {bare_us:.2f} us, {got[what] / bare_us:.2f}")
             reduce_us, both = got["float sum reduce, 4 MiB"], got[f"raw {bare} exchange, 4 MiB"]
             if others:
                 least = min(others.values())
