@@ -122,7 +122,7 @@ class Bench {
                      const Samples& fused) const {
     const auto hidden = [&](std::size_t i) { return 100 * (1 - (fused[i] - product[i] - adding[i]) / moving[i]); };
     const auto by_engine_alone = [&](std::size_t i) { return 100 * (1 - (fused[i] - product[i] - adding[i] - copying[i]) / moving[i]); };
-    if (speaks())
+    if (speaks() && members() > 1)  // else nothing moves
       std::printf("%-8s %-24s computing %7.2f ms, moving by xdma %6.2f ms; fused %7.2f ms: %.0f %% of the moving hidden, %.0f %% without the %.2f ms of "
                   "the processor's that the engine takes\n",
                   kName<T>, name, median(product) + median(adding), median(moving), median(fused), of_turns(fused.size(), hidden),

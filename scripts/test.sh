@@ -21,8 +21,8 @@ Parts, and what of each is run without and with --full:
   --full          the whole matrix, with the tests of killed PEs repeated until a hundred kills; takes an hour or two
   --only PARTS    only these parts, separated by commas
   --filter REGEX  only tests whose name matches
-  --jobs N        compile jobs at a time, and tests but for one more, as many of them mostly wait
-                  (default: one a processor, as far as memory allows)
+  --jobs N        compile jobs at a time, by default one a processor, as far as memory allows; of tests one more, since
+                  many mostly wait
   --no-install    install no Debian packages: say which are missing and stop
   --help          this text
 END

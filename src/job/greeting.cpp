@@ -17,7 +17,7 @@
 namespace shoal {
 namespace {
 
-constexpr unsigned kLayoutVersion = 4;  // raise it with any change of what PEs share in memory
+constexpr unsigned kLayoutVersion = 5;  // raise it with any change of what PEs share in memory
 
 constexpr long kMostCpus = 1 << 16;  // whatever a greeting says
 

@@ -3,6 +3,7 @@
 
 Processes, not threads: what a test does between fork and exec must not meet another thread's locks.
 """
+import concurrent.futures
 import io
 import multiprocessing
 import sys
@@ -27,9 +28,9 @@ def names_in(suite):
 
 def main():
     names = sys.argv[1:] or list(names_in(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])))
-    with multiprocessing.get_context("fork").Pool(AT_ONCE) as pool:
-        ran, bad = 0, []
-        for name, (text, tests, passed) in zip(names, pool.imap(run_one, names, chunksize=1)):
+    ran, bad = 0, []
+    with concurrent.futures.ProcessPoolExecutor(AT_ONCE, multiprocessing.get_context("fork")) as pool:
+        for name, (text, tests, passed) in zip(names, pool.map(run_one, names)):  # raises where one of the processes dies
             sys.stderr.write(text)
             ran += tests
             bad += [] if passed else [name]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of docs/python.md and docs/pytorch.md run and print what the pages say, in any order of lines; so do the examples;
-and each does so under SHOAL_CHAOS, SHOAL_CHECK and SHOAL_RACE."""
+"""The Python programs of README.md, docs/python.md and docs/pytorch.md run and print what the pages say, in any order of lines; so do the
+examples; and each does so under SHOAL_CHAOS, SHOAL_CHECK and SHOAL_RACE."""
 import importlib.util
 import os
 import re
@@ -16,7 +16,7 @@ DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc
 
 
 @UNDER
-@pytest.mark.parametrize("page", ["python.md", "pytorch.md"])
+@pytest.mark.parametrize("page", ["../README.md", "python.md", "pytorch.md"])
 def test_programs_print_what_the_page_says(page, under, tmp_path):
     if page == "pytorch.md" and importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed")

@@ -57,7 +57,7 @@ class Backend {
   virtual void synchronize(Marker* marker) noexcept = 0;
 };
 
-/// Grows with every change of what this header and view.hpp, runtime.hpp lay down.
-inline constexpr int kAbi = 3;
+/// Grows with every change of what this header and view.hpp, transfer.hpp, runtime.hpp lay down.
+inline constexpr int kAbi = 4;
 
 }  // namespace shoal::device

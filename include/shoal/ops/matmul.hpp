@@ -64,7 +64,7 @@ struct ReduceArguments {
   T* parts;              ///< symmetric, a slot for each round and member: read in place, this PE's part of the members' tiles, packed;
                          ///< moved by an engine, the members' parts of this PE's tiles
   T* staging;            ///< local: what an engine is moving; kStaged tiles for each core
-  std::uint64_t* ready;  ///< symmetric: how many peers have their part of this member's tile of a round; then one more (path)
+  std::uint64_t* ready;  ///< symmetric: how many peers have their part of this member's tile of a round; then one more (moved_word)
   std::uint64_t generation;
   bool by_engine;
 };
@@ -72,7 +72,7 @@ struct ReduceArguments {
 /// Tiles of one core that may be on their way to their members while it computes the next.
 inline constexpr std::size_t kStaged = 8;
 
-/// One core's walk through the rounds. It waits for nobody before its last product: what is ready is put together between two products.
+/// One core's walk through the rounds. It waits for no other member before its last product: what is ready is put together between two products.
 template <class T>
 class PartialProducts {
  public:
@@ -83,9 +83,9 @@ class PartialProducts {
   }
 
   void run() {
-    if (core_.id() == 0) core_.set(path(), static_cast<std::uint64_t>(by_engine_), core_.my_pe());
+    if (core_.id() == 0) core_.set(moved_word(), static_cast<std::uint64_t>(by_engine_), core_.my_pe());
     core_.barrier(team_);  // everyone's c and workspace may be written
-    if (core_.id() == 0 && core_.fetch(path(), team_.world[(team_.rank + 1) % team_.size]) != static_cast<std::uint64_t>(by_engine_))
+    if (core_.id() == 0 && core_.fetch(moved_word(), team_.world[(team_.rank + 1) % team_.size]) != static_cast<std::uint64_t>(by_engine_))
       device::prim::fail(core_.handle(), "matmul", "engine", device::Fault::text, nullptr, 0, -1,
                          "another member launches with another engine: all members of the team must give the same");
     for (auto round = static_cast<std::size_t>(core_.id()); round < x_.plan.rounds(); round += static_cast<std::size_t>(core_.count())) {
@@ -103,7 +103,7 @@ class PartialProducts {
     return device::prim::sync_words(core_.handle(), team_.world[member]) == nullptr ? device::Engine::rdma : device::Engine::xdma;
   }
   /// Says whether this PE has an engine move the parts.
-  std::uint64_t* path() const noexcept { return x_.ready + x_.plan.rounds(); }
+  std::uint64_t* moved_word() const noexcept { return x_.ready + x_.plan.rounds(); }
   T* part(int member, std::size_t round) const noexcept { return x_.parts + x_.plan.slot(member, round) * x_.plan.tile_elements(); }
 
   /// This PE's part of a member's tile.
@@ -144,20 +144,24 @@ class PartialProducts {
     // c is this member's part alone, or everyone's whole.
     const std::size_t row = x_.plan.scatter ? tile.row - static_cast<std::size_t>(team_.rank) * x_.plan.rows_of_part() : tile.row;
     const Matrix<T> result = x_.c.block(row, tile.column, tile.rows, tile.columns);
-    const std::size_t mark = core_.scratch_mark(), strip = std::min<std::size_t>(tile.columns, 2048);
+    // Parts are packed, so the sum goes over strips of many rows.
+    const std::size_t all = tile.rows * tile.columns, strip = std::min<std::size_t>(all, 2048), mark = core_.scratch_mark();
     auto* sum = core_.scratch<typename A::type>(strip);
-    for (std::size_t i = 0; i < tile.rows; ++i)
-      for (std::size_t begin = 0; begin < tile.columns; begin += strip) {
-        const std::size_t count = std::min(strip, tile.columns - begin);
-        for (int member = 0; member < team_.size; ++member) {
-          const T* from = part_of(member, round) + i * tile.columns + begin;
-          if (member == 0)
-            for (std::size_t j = 0; j < count; ++j) sum[j] = A::widen(from[j]);
-          else
-            for (std::size_t j = 0; j < count; ++j) sum[j] += A::widen(from[j]);
-        }
-        for (std::size_t j = 0; j < count; ++j) result.row(i)[begin + j] = A::narrow(sum[j]);
+    for (std::size_t begin = 0; begin < all; begin += strip) {
+      const std::size_t count = std::min(strip, all - begin);
+      for (int member = 0; member < team_.size; ++member) {
+        const T* from = part_of(member, round) + begin;
+        if (member == 0)
+          for (std::size_t j = 0; j < count; ++j) sum[j] = A::widen(from[j]);
+        else
+          for (std::size_t j = 0; j < count; ++j) sum[j] += A::widen(from[j]);
       }
+      for (std::size_t j = 0; j < count;) {
+        const std::size_t column = (begin + j) % tile.columns, n = std::min(count - j, tile.columns - column);
+        T* to = result.row((begin + j) / tile.columns) + column;
+        for (const std::size_t end = j + n; j < end; ++j) *to++ = A::narrow(sum[j]);
+      }
+    }
     core_.release_scratch(mark);
     if (!x_.plan.scatter) hand_out(result);
   }

@@ -111,6 +111,7 @@ void CopyEngine::work() {
     }
     Task task = std::move(first->second);
     tasks_.erase(first);
+    if (!tasks_.empty()) changed_.notify_one();  // submit() wakes nobody for what comes later than another
     lock.unlock();
     perform(world_, task.transfer);
     if (task.transfer.event != nullptr) task.transfer.event->complete();
