@@ -4,38 +4,40 @@
 #include <signal.h>
 
 #include <cstddef>
-#include <cstdlib>
+#include <optional>
+
+#include "base/guarded_memory.hpp"
 
 namespace shoal {
 
-/// The calling thread has one for as long as this lives. Not where it has one already.
+/// The calling thread has one for as long as this lives. Not where it has one already. The program's handlers that ask
+/// for one run there, too, and what they use beyond it is not somebody else's.
 class AlternateStack final {
  public:
   AlternateStack() noexcept {
     if ((now().ss_flags & SS_DISABLE) == 0) return;
-    memory_ = std::malloc(kBytes);
+    memory_.emplace(kBytes);
     stack_t stack = {};
-    stack.ss_sp = memory_;
+    stack.ss_sp = memory_->data();
     stack.ss_size = kBytes;
-    if (memory_ != nullptr) ::sigaltstack(&stack, nullptr);
+    if (stack.ss_sp != nullptr) ::sigaltstack(&stack, nullptr);
   }
   ~AlternateStack() {
     stack_t none = {};
     none.ss_flags = SS_DISABLE;
-    if (memory_ != nullptr && now().ss_sp == memory_) ::sigaltstack(&none, nullptr);
-    std::free(memory_);
+    if (memory_ && now().ss_sp == memory_->data()) ::sigaltstack(&none, nullptr);
   }
   AlternateStack(const AlternateStack&) = delete;
   AlternateStack& operator=(const AlternateStack&) = delete;
 
  private:
-  static constexpr std::size_t kBytes = 256 * 1024;  // only what is used takes memory
+  static constexpr std::size_t kBytes = 256 * 1024;
   static stack_t now() noexcept {
     stack_t stack = {};
     ::sigaltstack(nullptr, &stack);
     return stack;
   }
-  void* memory_ = nullptr;
+  std::optional<GuardedMemory> memory_;
 };
 
 }  // namespace shoal

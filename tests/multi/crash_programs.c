@@ -99,6 +99,12 @@ static void crash_of_child(void) { // which is no PE: this one goes on
   if (me == 1 && (waitpid(child, &status, 0) != child || !WIFSIGNALED(status) || WTERMSIG(status) != SIGFPE)) exit(96);
   shmem_barrier_all();
 }
+static void crash_below_stack(void) { // of handlers, which the library has provided
+  stack_t stack;
+  sigaltstack(NULL, &stack);
+  if (me == 1) ((volatile char *)stack.ss_sp)[-1] = 1; // wrong
+  shmem_barrier_all();
+}
 static void hear_crash(int number) { _exit(number); }
 static void crash_heard(void) {
   signal(SIGSEGV, hear_crash);
@@ -118,6 +124,7 @@ static const struct {
              {"crash_in_malloc", crash_in_malloc},
              {"crash_chained", crash_chained},
              {"crash_of_child", crash_of_child},
+             {"crash_below_stack", crash_below_stack},
              {"crash_heard", crash_heard}};
 
 int main(int argc, char **argv) {

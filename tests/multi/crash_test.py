@@ -45,6 +45,7 @@ class Crash(unittest.TestCase):
                 ("crash", " at address 0x0", program, "crash"), ("crash_in_put", r" at address 0x[0-9a-f]+", ".*", "crash_in_put"),
                 ("crash_by_kill", "", r"libc\.so\.6\+0x[0-9a-f]+", "crash_by_kill"),
                 ("crash_null_call", " at address 0x0", program, "crash_null_call"), ("crash_chained", " at address 0x0", program, "crash_chained"),
+                ("crash_below_stack", r" at address 0x[0-9a-f]+fff", program, "crash_below_stack"),
                 ("crash_overflow", overflow, program, "deep"), ("crash_overflow_thread", overflow, program, "deep")):
             with self.subTest(case):
                 run = self.run_case(case)
