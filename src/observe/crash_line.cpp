@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,7 +16,9 @@
 #include <memory>
 
 #include "base/alternate_stack.hpp"
+#include "base/call_on_stack.hpp"
 #include "base/clock.hpp"
+#include "base/guarded_memory.hpp"
 #include "base/log.hpp"
 #include "observe/caller.hpp"
 #include "observe/own_code.hpp"
@@ -27,11 +30,16 @@ namespace {
 constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr std::uint64_t kPatienceNs = 5'000'000'000;  // longer than addr2line is waited for
 constexpr std::uintptr_t kNear = 64 * 1024;           // to the stack pointer, for what a function has on the stack
+constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr pid_t kNobody = 0, kDone = -1;
 
 constinit std::atomic<int> crash_speaker{-1};         // the PE; -1: nobody listens
 constinit std::atomic<pid_t> crash_process{kNobody};  // the PE's: a child has the handler, too, and is no PE
 constinit std::atomic<pid_t> crash_teller{kNobody};   // the thread that tells of its crash; one of a process does
+
+/// The top of the stack to tell on, which a process keeps. The handler may have a small one, or one in symmetric
+/// memory, which a child would share.
+constinit std::atomic<void*> crash_stack{nullptr};
 
 /// What the kernel says of one.
 struct Crash {
@@ -94,14 +102,22 @@ void set_default(int number) noexcept {
 }
 
 /// A child does the work, and is not waited for if it hangs; whatever happens to it happens to nobody else. No fork
-/// handler runs for it, and nobody is told of its end.
+/// handler runs for it, and nobody is told of its end. It does nothing for the program: signals are blocked, files and
+/// locks are let go, and it ends with the PE.
 void write_place_apart(const Crash& crash, int pe) noexcept {
+  const pid_t self = ::getpid();
   const auto child = static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
   if (child == 0) {
-    for (const int number : kCrashes) set_default(number);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != self) ::_exit(0);
+    ::close_range(STDERR_FILENO + 1, ~0U, 0);
+    set_default(SIGABRT);        // which malloc unblocks where its memory is damaged
     const rlimit no_core{1, 1};  // 0 would still run a program that takes core dumps
     ::setrlimit(RLIMIT_CORE, &no_core);
-    crash.write_place(pe);
+    try {
+      crash.write_place(pe);
+    } catch (...) {  // there is no memory
+    }
     ::_exit(0);
   }
   const std::uint64_t until = now_ns() + kPatienceNs;
@@ -111,15 +127,29 @@ void write_place_apart(const Crash& crash, int pe) noexcept {
   }
 }
 
-/// Tells of the first crash of the process.
-void tell(int number, const siginfo_t& info, const void* context) noexcept {
+/// What its handler is told.
+struct Signal {
+  int number;
+  const siginfo_t* info;
+  const void* context;
+};
+
+void tell_of(void* argument) noexcept {
+  const Signal& signal = *static_cast<const Signal*>(argument);
   const int pe = crash_speaker.load(std::memory_order_relaxed);
+  const Crash crash(signal.number, *signal.info, signal.context);
+  crash.write_line(pe);
+  write_place_apart(crash, pe);
+}
+
+/// Tells of the first crash of the process.
+void tell(Signal signal) noexcept {
+  void* const stack = crash_stack.load(std::memory_order_acquire);  // partner: the constructor
   const auto self = static_cast<pid_t>(::syscall(SYS_gettid));
   pid_t teller = kNobody;
-  if (pe >= 0 && crash_teller.compare_exchange_strong(teller, self, std::memory_order_relaxed)) {
-    const Crash crash(number, info, context);
-    crash.write_line(pe);
-    write_place_apart(crash, pe);
+  if (crash_speaker.load(std::memory_order_relaxed) >= 0 && stack != nullptr &&
+      crash_teller.compare_exchange_strong(teller, self, std::memory_order_relaxed)) {
+    call_on_stack(stack, tell_of, &signal);
     crash_teller.store(kDone, std::memory_order_relaxed);
   } else if (teller != self) {  // of two threads that crash, the first ends the process
     const std::uint64_t until = now_ns() + 2 * kPatienceNs;
@@ -131,8 +161,13 @@ void tell(int number, const siginfo_t& info, const void* context) noexcept {
 /// Takes care that the signal has its default action then: a handler that has been put in this one's place may call
 /// this one, and would be called again for ever.
 void on_crash(int number, siginfo_t* info, void* context) {
-  if (crash_process.load(std::memory_order_relaxed) == ::getpid()) tell(number, *info, context);
+  // To the kernel, the handlers' stack is free while this is on another: no other handler may come there.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  if (crash_process.load(std::memory_order_relaxed) == ::getpid()) tell({number, info, context});
   set_default(number);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
   // An instruction that faults does so again; what another process sent does not come again.
   if (info->si_code <= 0) ::raise(number);
 }
@@ -145,6 +180,11 @@ CrashLine::CrashLine(int pe) noexcept {
   if (active_) {
     crash_process.store(::getpid(), std::memory_order_relaxed);
     crash_teller.store(kNobody, std::memory_order_relaxed);
+    if (crash_stack.load(std::memory_order_relaxed) == nullptr) {
+      GuardedMemory memory(kStackBytes);
+      if (memory.data() != nullptr)
+        crash_stack.store(static_cast<char*>(memory.release()) + kStackBytes, std::memory_order_release);
+    }
   }
   prepare_thread();
   for (const int number : kCrashes) {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crashes, one a run, for crash_test.py: `crash_programs CASE`. PE 1 crashes on the line that ends with the comment "wrong". A case that
-// comes back gives status 98.
+// Crashes, one a run, for crash_test.py: `crash_programs CASE`. PE 1, or one alone, crashes on the line that ends with the
+// comment "wrong". A case that comes back gives status 98.
+#define _GNU_SOURCE
+#include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <shmem.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,6 +104,39 @@ static void crash_of_child(void) { // which is no PE: this one goes on
   if (me == 1 && (waitpid(child, &status, 0) != child || !WIFSIGNALED(status) || WTERMSIG(status) != SIGFPE)) exit(96);
   shmem_barrier_all();
 }
+static int stay(struct dl_phdr_info *info, size_t bytes, void *stays) {
+  atomic_store((atomic_int *)stays, info != NULL && bytes != 0);
+  pause_for_ever(NULL);
+  return 0;
+}
+static void *hold_loader(void *stays) {
+  dl_iterate_phdr(stay, stays);
+  return NULL;
+}
+static void crash_while_loading(void) { // another thread holds the loader's lock
+  static atomic_int stays;
+  pthread_t other;
+  pthread_create(&other, NULL, hold_loader, &stays);
+  while (!atomic_load(&stays)) sched_yield();
+  crash();
+}
+static void crash_on_stack(char *memory, size_t bytes) { // the program's own for handlers
+  const stack_t stack = {.ss_sp = memory, .ss_size = bytes};
+  if (sigaltstack(&stack, NULL) != 0) exit(96);
+  static long *volatile nowhere;
+  if (me == 1) *nowhere = 1; // wrong
+  shmem_barrier_all();
+}
+static void crash_on_small_stack(void) {
+  const size_t bytes = 8192, page = (size_t)sysconf(_SC_PAGESIZE);
+  char *memory = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0) exit(96);
+  crash_on_stack(memory + page, bytes);
+}
+static void crash_on_symmetric_stack(void) {
+  static char memory[64 * 1024];
+  crash_on_stack(memory, sizeof memory);
+}
 static void crash_below_stack(void) { // of handlers, which the library has provided
   stack_t stack;
   sigaltstack(NULL, &stack);
@@ -124,6 +162,9 @@ static const struct {
              {"crash_in_malloc", crash_in_malloc},
              {"crash_chained", crash_chained},
              {"crash_of_child", crash_of_child},
+             {"crash_while_loading", crash_while_loading},
+             {"crash_on_small_stack", crash_on_small_stack},
+             {"crash_on_symmetric_stack", crash_on_symmetric_stack},
              {"crash_below_stack", crash_below_stack},
              {"crash_heard", crash_heard}};
 
@@ -132,7 +173,7 @@ int main(int argc, char **argv) {
     if (argc < 2 || strcmp(argv[1], cases[i].name) != 0) continue;
     int provided;
     if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 97;
-    me = shmem_my_pe();
+    me = shmem_n_pes() > 1 ? shmem_my_pe() : 1;
     heap = shmem_calloc(64, sizeof *heap);
     cases[i].run();
     shmem_finalize();

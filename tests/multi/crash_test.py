@@ -4,10 +4,13 @@
 
 Needs SHOALRUN, CRASH_PROGRAMS and CRASH_SOURCE in the environment: the launcher, the program and its source.
 """
+import contextlib
 import os
 import re
+import select
 import shutil
 import subprocess
+import time
 import unittest
 
 from launcher_support import has_sanitizer
@@ -30,13 +33,25 @@ def wrong_lines():
     return lines
 
 
+def links(folder):
+    """What the links in it lead to."""
+    found = set()
+    for name in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            found.add(os.readlink(os.path.join(folder, name)))
+    return found
+
+
 @unittest.skipIf(has_sanitizer("address", "thread"), "the sanitizer has a handler of its own")
 class Crash(unittest.TestCase):
-    def run_case(self, case):
+    def environment(self):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SHMEM_", "SHOAL_", "SMA_"))}
         environment.update(SHOAL_CHECK="1")
+        return environment
+
+    def run_case(self, case):
         return subprocess.run([SHOALRUN, "--timeout", "40", "-n", "3", PROGRAM, case], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=environment, timeout=DEADLINE)
+                              env=self.environment(), timeout=DEADLINE)
 
     def test_a_crash_is_told_with_its_line_and_ends_as_before(self):
         wrong = wrong_lines()
@@ -45,6 +60,8 @@ class Crash(unittest.TestCase):
                 ("crash", " at address 0x0", program, "crash"), ("crash_in_put", r" at address 0x[0-9a-f]+", ".*", "crash_in_put"),
                 ("crash_by_kill", "", r"libc\.so\.6\+0x[0-9a-f]+", "crash_by_kill"),
                 ("crash_null_call", " at address 0x0", program, "crash_null_call"), ("crash_chained", " at address 0x0", program, "crash_chained"),
+                ("crash_on_small_stack", " at address 0x0", program, "crash_on_stack"),
+                ("crash_on_symmetric_stack", " at address 0x0", program, "crash_on_stack"),
                 ("crash_below_stack", r" at address 0x[0-9a-f]+fff", program, "crash_below_stack"),
                 ("crash_overflow", overflow, program, "deep"), ("crash_overflow_thread", overflow, program, "deep")):
             with self.subTest(case):
@@ -69,6 +86,25 @@ class Crash(unittest.TestCase):
                 run = self.run_case(case)
                 self.assertEqual(run.returncode, 139, run.stderr)
                 self.assertRegex(run.stderr, rf"(?m)^shoal: PE 1: crashed by signal 11 \(Segmentation fault\) at address \S+; at {where}$")
+
+    def test_who_finds_the_line_out_holds_nothing_and_ends_with_its_pe(self):
+        ours, theirs = os.pipe()
+        with open(ours, "rb") as ours, subprocess.Popen([PROGRAM, "crash_while_loading"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                                        env=self.environment(), pass_fds=[theirs]) as process:
+            os.close(theirs)
+            self.assertIn("crashed by signal 11", process.stderr.readline())
+            free, wanted = (os.readlink(f"/proc/self/fd/{end.fileno()}") for end in (ours, process.stderr))
+            until, held = time.monotonic() + DEADLINE, set()
+            while free in held or wanted not in held:  # it waits for the loader's lock, so nothing else becomes of it
+                self.assertLess(time.monotonic(), until, held)
+                self.assertIsNone(process.poll(), held)
+                with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+                    for child in file.read().split():
+                        held = links(f"/proc/{child}/fd")
+            process.kill()
+            for end in ours, process.stderr:
+                self.assertTrue(select.select([end], [], [], DEADLINE)[0], "still open")
+                self.assertFalse(end.read())
 
 
 if __name__ == "__main__":
