@@ -158,8 +158,8 @@ void tell(Signal signal) noexcept {
   }
 }
 
-/// Takes care that the signal has its default action then: a handler that has been put in this one's place may call
-/// this one, and would be called again for ever.
+/// The signal has its default action then, and ends the process: a handler that has been put in this one's place may
+/// call this one, and would be called again for ever.
 void on_crash(int number, siginfo_t* info, void* context) {
   // To the kernel, the handlers' stack is free while this is on another: no other handler may come there.
   sigset_t all, before;
@@ -168,8 +168,8 @@ void on_crash(int number, siginfo_t* info, void* context) {
   if (crash_process.load(std::memory_order_relaxed) == ::getpid()) tell({number, info, context});
   set_default(number);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  // An instruction that faults does so again; what another process sent does not come again.
-  if (info->si_code <= 0) ::raise(number);
+  // It comes again, when the handler is left: what a process sent would not, and the instruction may no longer fault.
+  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::syscall(SYS_gettid), number, info) != 0) ::raise(number);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Crashes, one a run, for crash_test.py: `crash_programs CASE`. PE 1, or one alone, crashes on the line that ends with the
 // comment "wrong". A case that comes back gives status 98.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
@@ -94,6 +95,26 @@ static void crash_chained(void) { // another library's handler, which calls the 
   if (me == 1) *nowhere = 1; // wrong
   shmem_barrier_all();
 }
+static void *lift(void *page) { // once the crash is being told, which takes a child
+  char path[64], pids[16];
+  snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+  for (;;) {
+    const int file = open(path, O_RDONLY);
+    const ssize_t n = read(file, pids, sizeof pids);
+    close(file);
+    if (n > 0) break;
+    sched_yield();
+  }
+  mprotect(page, 1, PROT_READ | PROT_WRITE);
+  return NULL;
+}
+static void crash_transient(void) { // a fault that another thread ends
+  long *volatile page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pthread_t other;
+  pthread_create(&other, NULL, lift, page);
+  if (me == 1) *page = 1; // wrong
+  shmem_barrier_all();
+}
 static void crash_of_child(void) { // which is no PE: this one goes on
   int status = 0;
   const pid_t child = me == 1 ? fork() : -1;
@@ -162,6 +183,7 @@ static const struct {
              {"crash_in_malloc", crash_in_malloc},
              {"crash_chained", crash_chained},
              {"crash_of_child", crash_of_child},
+             {"crash_transient", crash_transient},
              {"crash_while_loading", crash_while_loading},
              {"crash_on_small_stack", crash_on_small_stack},
              {"crash_on_symmetric_stack", crash_on_symmetric_stack},
