@@ -14,6 +14,7 @@
 #include "base/brief_lock.hpp"
 #include "base/other_copy.hpp"
 #include "bootstrap/find.hpp"
+#include "observe/crash_line.hpp"
 
 namespace shoal {
 namespace {
@@ -294,6 +295,7 @@ void Life::leave(bool program_ends) {
 
 void Life::finalize() {
   if (pid_ != ::getpid()) return;  // before the lock: in a child, a thread that is no more may hold it
+  CrashLine::await_end();
   const Turn turn(mutex_);
   if (inits_ == 1)
     leave(false);
@@ -302,8 +304,9 @@ void Life::finalize() {
 }
 
 void Life::end_of_program(int status) {
-  // A signal handler that ends the program in the middle of init or finalize would wait for the call below it.
-  if (pid_ != ::getpid() || Turn::here()) return;
+  if (pid_ != ::getpid()) return;
+  CrashLine::await_end();
+  if (Turn::here()) return;  // a signal handler's, in the middle of init or finalize: it would wait for the call below
   if (status == 0) {
     {
       const Turn turn(mutex_);

@@ -31,11 +31,11 @@ constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr std::uint64_t kPatienceNs = 5'000'000'000;  // longer than addr2line is waited for
 constexpr std::uintptr_t kNear = 64 * 1024;           // to the stack pointer, for what a function has on the stack
 constexpr std::size_t kStackBytes = 256 * 1024;
-constexpr pid_t kNobody = 0, kDone = -1;
+constexpr pid_t kNobody = 0;
 
 constinit std::atomic<int> crash_speaker{-1};         // the PE; -1: nobody listens
 constinit std::atomic<pid_t> crash_process{kNobody};  // the PE's: a child has the handler, too, and is no PE
-constinit std::atomic<pid_t> crash_teller{kNobody};   // the thread that tells of its crash; one of a process does
+constinit std::atomic<pid_t> crash_teller{kNobody};   // the thread that tells of its crash, which the process ends by
 
 /// The top of the stack to tell on, which a process keeps. The handler may have a small one, or one in symmetric
 /// memory, which a child would share.
@@ -132,30 +132,26 @@ struct Signal {
   int number;
   const siginfo_t* info;
   const void* context;
+  int pe;
 };
 
 void tell_of(void* argument) noexcept {
   const Signal& signal = *static_cast<const Signal*>(argument);
-  const int pe = crash_speaker.load(std::memory_order_relaxed);
   const Crash crash(signal.number, *signal.info, signal.context);
-  crash.write_line(pe);
-  write_place_apart(crash, pe);
+  crash.write_line(signal.pe);
+  write_place_apart(crash, signal.pe);
 }
 
-/// Tells of the first crash of the process.
+/// Tells of the first crash of the process, which ends by it.
 void tell(Signal signal) noexcept {
   void* const stack = crash_stack.load(std::memory_order_acquire);  // partner: the constructor
-  const auto self = static_cast<pid_t>(::syscall(SYS_gettid));
   pid_t teller = kNobody;
-  if (crash_speaker.load(std::memory_order_relaxed) >= 0 && stack != nullptr &&
-      crash_teller.compare_exchange_strong(teller, self, std::memory_order_relaxed)) {
+  if (signal.pe >= 0 && stack != nullptr &&
+      crash_teller.compare_exchange_strong(teller, static_cast<pid_t>(::syscall(SYS_gettid)),
+                                           std::memory_order_relaxed))
     call_on_stack(stack, tell_of, &signal);
-    crash_teller.store(kDone, std::memory_order_relaxed);
-  } else if (teller != self) {  // of two threads that crash, the first ends the process
-    const std::uint64_t until = now_ns() + 2 * kPatienceNs;
-    while (crash_teller.load(std::memory_order_relaxed) == teller && teller > 0 && now_ns() < until)
-      ::poll(nullptr, 0, 2);
-  }
+  else
+    CrashLine::await_end();
 }
 
 /// The signal has its default action then, and ends the process: a handler that has been put in this one's place may
@@ -165,7 +161,8 @@ void on_crash(int number, siginfo_t* info, void* context) {
   sigset_t all, before;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
-  if (crash_process.load(std::memory_order_relaxed) == ::getpid()) tell({number, info, context});
+  if (crash_process.load(std::memory_order_relaxed) == ::getpid())
+    tell({number, info, context, crash_speaker.load(std::memory_order_relaxed)});
   set_default(number);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   // It comes again, when the handler is left: what a process sent would not, and the instruction may no longer fault.
@@ -178,8 +175,9 @@ CrashLine::CrashLine(int pe) noexcept {
   int nobody = -1;
   active_ = crash_speaker.compare_exchange_strong(nobody, pe, std::memory_order_relaxed);
   if (active_) {
-    crash_process.store(::getpid(), std::memory_order_relaxed);
-    crash_teller.store(kNobody, std::memory_order_relaxed);
+    // A process may leave a job and join another while it crashes.
+    if (const pid_t self = ::getpid(); crash_process.exchange(self, std::memory_order_relaxed) != self)
+      crash_teller.store(kNobody, std::memory_order_relaxed);
     if (crash_stack.load(std::memory_order_relaxed) == nullptr) {
       GuardedMemory memory(kStackBytes);
       if (memory.data() != nullptr)
@@ -207,6 +205,15 @@ CrashLine::~CrashLine() {
       set_default(number);
   }
   crash_speaker.store(-1, std::memory_order_relaxed);
+}
+
+void CrashLine::await_end() noexcept {
+  const pid_t teller = crash_teller.load(std::memory_order_relaxed);
+  if (teller == kNobody || crash_process.load(std::memory_order_relaxed) != ::getpid() ||
+      teller == static_cast<pid_t>(::syscall(SYS_gettid)))
+    return;
+  const std::uint64_t until = now_ns() + 2 * kPatienceNs;
+  while (now_ns() < until) ::poll(nullptr, 0, 2);
 }
 
 void CrashLine::prepare_thread() noexcept { static thread_local const AlternateStack stack; }

@@ -14,6 +14,8 @@ class CrashLine final {
   ~CrashLine();
   /// The calling thread may use up its stack, and that is told, too. So may the one that makes this.
   static void prepare_thread() noexcept;
+  /// Where another thread crashes, the process ends by that, and does not get beyond this with a status of its own.
+  static void await_end() noexcept;
   CrashLine(const CrashLine&) = delete;
   CrashLine& operator=(const CrashLine&) = delete;
 

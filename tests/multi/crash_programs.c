@@ -95,16 +95,19 @@ static void crash_chained(void) { // another library's handler, which calls the 
   if (me == 1) *nowhere = 1; // wrong
   shmem_barrier_all();
 }
-static void *lift(void *page) { // once the crash is being told, which takes a child
+static void await_crash(int thread) { // until it is being told, which takes a child
   char path[64], pids[16];
-  snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+  snprintf(path, sizeof path, "/proc/self/task/%d/children", thread);
   for (;;) {
     const int file = open(path, O_RDONLY);
     const ssize_t n = read(file, pids, sizeof pids);
     close(file);
-    if (n > 0) break;
+    if (n > 0) return;
     sched_yield();
   }
+}
+static void *lift(void *page) {
+  await_crash(getpid());
   mprotect(page, 1, PROT_READ | PROT_WRITE);
   return NULL;
 }
@@ -114,6 +117,24 @@ static void crash_transient(void) { // a fault that another thread ends
   pthread_create(&other, NULL, lift, page);
   if (me == 1) *page = 1; // wrong
   shmem_barrier_all();
+}
+static void *crash_here(void *thread) {
+  atomic_store((atomic_int *)thread, gettid());
+  static long *volatile nowhere;
+  *nowhere = 1; // wrong
+  return NULL;
+}
+static void crash_in_thread(void) { // and the others go on
+  static atomic_int thread;
+  pthread_t other;
+  if (me != 1) return;
+  pthread_create(&other, NULL, crash_here, &thread);
+  while (atomic_load(&thread) == 0) sched_yield();
+  await_crash(atomic_load(&thread));
+}
+static void crash_at_exit(void) {
+  crash_in_thread();
+  exit(0);
 }
 static void crash_of_child(void) { // which is no PE: this one goes on
   int status = 0;
@@ -184,6 +205,8 @@ static const struct {
              {"crash_chained", crash_chained},
              {"crash_of_child", crash_of_child},
              {"crash_transient", crash_transient},
+             {"crash_in_thread", crash_in_thread},
+             {"crash_at_exit", crash_at_exit},
              {"crash_while_loading", crash_while_loading},
              {"crash_on_small_stack", crash_on_small_stack},
              {"crash_on_symmetric_stack", crash_on_symmetric_stack},

@@ -63,6 +63,7 @@ class Crash(unittest.TestCase):
                 ("crash_on_small_stack", " at address 0x0", program, "crash_on_stack"),
                 ("crash_on_symmetric_stack", " at address 0x0", program, "crash_on_stack"),
                 ("crash_transient", r" at address 0x[0-9a-f]+000", program, "crash_transient"),
+                ("crash_in_thread", " at address 0x0", program, "crash_here"), ("crash_at_exit", " at address 0x0", program, "crash_here"),
                 ("crash_below_stack", r" at address 0x[0-9a-f]+fff", program, "crash_below_stack"),
                 ("crash_overflow", overflow, program, "deep"), ("crash_overflow_thread", overflow, program, "deep")):
             with self.subTest(case):
