@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -106,6 +107,10 @@ std::string describe_code(std::uintptr_t address) {
   char program[4096] = "";
   if (!module->name.empty() || ::readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
     std::strncpy(program, module->name.empty() ? ::program_invocation_name : module->name.c_str(), sizeof program - 1);
+  const std::string name = base_name(program);
+  // One that is built anew while it runs is still there by this name.
+  if (module->name.empty() && name.ends_with(" (deleted)"))
+    std::snprintf(program, sizeof program, "/proc/%d/exe", ::getpid());
   const std::string offset = strf("%#zx", static_cast<std::size_t>(within));
   const std::string lines = output_of({"addr2line", "-i", "-f", "-C", "-e", program, offset.c_str(), nullptr});
   // Two lines, a function and a place, of what the address is in, and of what each was inlined into.
@@ -118,8 +123,8 @@ std::string describe_code(std::uintptr_t address) {
     if (!is_header_path(place.c_str())) break;
   }
   if (!place.empty()) return strf("%s (%s)", base_name(place.c_str()), function.c_str());
-  const std::string name = function_at(program, within);
-  return strf("%s+%s%s", base_name(program), offset.c_str(), name.empty() ? "" : (" (" + name + ")").c_str());
+  const std::string symbol = function_at(program, within);
+  return strf("%s+%s%s", name.c_str(), offset.c_str(), symbol.empty() ? "" : (" (" + symbol + ")").c_str());
 }
 
 }  // namespace shoal

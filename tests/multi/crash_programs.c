@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const char *program;
 static int me;
 static long word, *heap;
 
@@ -185,6 +186,11 @@ static void crash_below_stack(void) { // of handlers, which the library has prov
   if (me == 1) ((volatile char *)stack.ss_sp)[-1] = 1; // wrong
   shmem_barrier_all();
 }
+static void crash_deleted(void) { // the program has been built anew meanwhile
+  shmem_barrier_all();
+  if (me == 1 && unlink(program) != 0) exit(96);
+  crash();
+}
 static void hear_crash(int number) { _exit(number); }
 static void crash_heard(void) {
   signal(SIGSEGV, hear_crash);
@@ -211,6 +217,7 @@ static const struct {
              {"crash_on_small_stack", crash_on_small_stack},
              {"crash_on_symmetric_stack", crash_on_symmetric_stack},
              {"crash_below_stack", crash_below_stack},
+             {"crash_deleted", crash_deleted},
              {"crash_heard", crash_heard}};
 
 int main(int argc, char **argv) {
@@ -219,6 +226,7 @@ int main(int argc, char **argv) {
     int provided;
     if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0) return 97;
     me = shmem_n_pes() > 1 ? shmem_my_pe() : 1;
+    program = argv[0];
     heap = shmem_calloc(64, sizeof *heap);
     cases[i].run();
     shmem_finalize();

@@ -10,6 +10,7 @@ import re
 import select
 import shutil
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -49,8 +50,8 @@ class Crash(unittest.TestCase):
         environment.update(SHOAL_CHECK="1")
         return environment
 
-    def run_case(self, case):
-        return subprocess.run([SHOALRUN, "--timeout", "40", "-n", "3", PROGRAM, case], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    def run_case(self, case, program=PROGRAM):
+        return subprocess.run([SHOALRUN, "--timeout", "40", "-n", "3", program, case], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=self.environment(), timeout=DEADLINE)
 
     def test_a_crash_is_told_with_its_line_and_ends_as_before(self):
@@ -88,6 +89,13 @@ class Crash(unittest.TestCase):
                 run = self.run_case(case)
                 self.assertEqual(run.returncode, 139, run.stderr)
                 self.assertRegex(run.stderr, rf"(?m)^shoal: PE 1: crashed by signal 11 \(Segmentation fault\) at address \S+; at {where}$")
+
+    @unittest.skipUnless(shutil.which("addr2line"), "nobody knows lines")
+    def test_the_line_is_told_of_a_program_that_is_no_longer_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run = self.run_case("crash_deleted", shutil.copy(PROGRAM, folder))
+        self.assertEqual(run.returncode, 139, run.stderr)
+        self.assertRegex(run.stderr, rf"(?m)^shoal: PE 1: crashed at crash_programs\.c:{wrong_lines()['crash']} \(crash\)$")
 
     def test_who_finds_the_line_out_holds_nothing_and_ends_with_its_pe(self):
         ours, theirs = os.pipe()
