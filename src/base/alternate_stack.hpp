@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stack for the handler of a crash: the thread may have used up its own.
 #pragma once
+#include <pthread.h>
 #include <signal.h>
 
 #include <cstddef>
+#include <new>
 #include <optional>
 
 #include "base/guarded_memory.hpp"
@@ -27,10 +29,22 @@ class AlternateStack final {
     none.ss_flags = SS_DISABLE;
     if (memory_ && now().ss_sp == memory_->data()) ::sigaltstack(&none, nullptr);
   }
+  /// The calling thread has one until it ends. Not as a thread_local: where that has a destructor, its first use takes
+  /// the loader's lock, so a thread would wait for whoever loads a library whose constructor waits for this thread.
+  static void provide() noexcept {
+    static const Key key{};
+    if (!key.made || ::pthread_getspecific(key.value) != nullptr) return;
+    auto* const stack = new (std::nothrow) AlternateStack;
+    if (stack != nullptr && ::pthread_setspecific(key.value, stack) != 0) delete stack;
+  }
   AlternateStack(const AlternateStack&) = delete;
   AlternateStack& operator=(const AlternateStack&) = delete;
 
  private:
+  struct Key {
+    pthread_key_t value{};
+    bool made = ::pthread_key_create(&value, [](void* stack) { delete static_cast<AlternateStack*>(stack); }) == 0;
+  };
   static constexpr std::size_t kBytes = 256 * 1024;
   static stack_t now() noexcept {
     stack_t stack = {};

@@ -216,6 +216,6 @@ void CrashLine::await_end() noexcept {
   while (now_ns() < until) ::poll(nullptr, 0, 2);
 }
 
-void CrashLine::prepare_thread() noexcept { static thread_local const AlternateStack stack; }
+void CrashLine::prepare_thread() noexcept { AlternateStack::provide(); }
 
 }  // namespace shoal
