@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/caller.hpp"
 
-#include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
-#include <link.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -12,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -91,26 +90,22 @@ std::uintptr_t caller_address() noexcept {
 }
 
 std::uint64_t number_of_code(std::uintptr_t address) noexcept {
-  Dl_info info{};
-  if (address == 0 || ::dladdr(reinterpret_cast<void*>(address), &info) == 0 || info.dli_fname == nullptr)
-    return address;
-  return std::hash<std::string_view>()(base_name(info.dli_fname)) +
-         (address - reinterpret_cast<std::uintptr_t>(info.dli_fbase));
+  const std::shared_ptr<const OwnCode> own = OwnCode::now();
+  const OwnCode::Module* const module = own->module_of(address);
+  if (module == nullptr) return address;
+  const char* const name = module->name.empty() ? ::program_invocation_name : module->name.c_str();
+  return std::hash<std::string_view>()(base_name(name)) + (address - module->base);
 }
 
 std::string describe_code(std::uintptr_t address) {
-  Dl_info info{};
-  link_map* map = nullptr;
-  if (address == 0 ||
-      ::dladdr1(reinterpret_cast<void*>(address), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
-      info.dli_fname == nullptr)
-    return "an unknown place";
+  const std::shared_ptr<const OwnCode> own = OwnCode::now();
+  const OwnCode::Module* const module = own->module_of(address);
+  if (module == nullptr) return "an unknown place";
   // A return address is behind the call; the byte before it belongs to the call's own line.
-  const std::uintptr_t within = address - 1 - (map != nullptr ? map->l_addr : 0);
+  const std::uintptr_t within = address - 1 - module->base;
   char program[4096] = "";
-  const bool main_program = map != nullptr && map->l_name[0] == '\0';
-  if (!main_program || ::readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
-    std::strncpy(program, info.dli_fname, sizeof program - 1);
+  if (!module->name.empty() || ::readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
+    std::strncpy(program, module->name.empty() ? ::program_invocation_name : module->name.c_str(), sizeof program - 1);
   const std::string offset = strf("%#zx", static_cast<std::size_t>(within));
   const std::string lines = output_of({"addr2line", "-i", "-f", "-C", "-e", program, offset.c_str(), nullptr});
   // Two lines, a function and a place, of what the address is in, and of what each was inlined into.

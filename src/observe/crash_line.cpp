@@ -29,8 +29,9 @@ constexpr std::uint64_t kPatienceNs = 5'000'000'000;  // longer than addr2line i
 constexpr std::uintptr_t kNear = 64 * 1024;           // to the stack pointer, for what a function has on the stack
 constexpr pid_t kNobody = 0, kDone = -1;
 
-constinit std::atomic<int> crash_speaker{-1};        // the PE; -1: nobody listens
-constinit std::atomic<pid_t> crash_teller{kNobody};  // the thread that tells of its crash; one of a process does
+constinit std::atomic<int> crash_speaker{-1};         // the PE; -1: nobody listens
+constinit std::atomic<pid_t> crash_process{kNobody};  // the PE's: a child has the handler, too, and is no PE
+constinit std::atomic<pid_t> crash_teller{kNobody};   // the thread that tells of its crash; one of a process does
 
 /// What the kernel says of one.
 struct Crash {
@@ -110,14 +111,13 @@ void write_place_apart(const Crash& crash, int pe) noexcept {
   }
 }
 
-/// Tells of the first crash of the process, and takes care that the signal has its default action then. A handler that
-/// has been put in this one's place may call this one, and would be called again for ever.
-void on_crash(int number, siginfo_t* info, void* context) {
+/// Tells of the first crash of the process.
+void tell(int number, const siginfo_t& info, const void* context) noexcept {
   const int pe = crash_speaker.load(std::memory_order_relaxed);
   const auto self = static_cast<pid_t>(::syscall(SYS_gettid));
   pid_t teller = kNobody;
   if (pe >= 0 && crash_teller.compare_exchange_strong(teller, self, std::memory_order_relaxed)) {
-    const Crash crash(number, *info, context);
+    const Crash crash(number, info, context);
     crash.write_line(pe);
     write_place_apart(crash, pe);
     crash_teller.store(kDone, std::memory_order_relaxed);
@@ -126,6 +126,12 @@ void on_crash(int number, siginfo_t* info, void* context) {
     while (crash_teller.load(std::memory_order_relaxed) == teller && teller > 0 && now_ns() < until)
       ::poll(nullptr, 0, 2);
   }
+}
+
+/// Takes care that the signal has its default action then: a handler that has been put in this one's place may call
+/// this one, and would be called again for ever.
+void on_crash(int number, siginfo_t* info, void* context) {
+  if (crash_process.load(std::memory_order_relaxed) == ::getpid()) tell(number, *info, context);
   set_default(number);
   // An instruction that faults does so again; what another process sent does not come again.
   if (info->si_code <= 0) ::raise(number);
@@ -136,7 +142,10 @@ void on_crash(int number, siginfo_t* info, void* context) {
 CrashLine::CrashLine(int pe) noexcept {
   int nobody = -1;
   active_ = crash_speaker.compare_exchange_strong(nobody, pe, std::memory_order_relaxed);
-  if (active_) crash_teller.store(kNobody, std::memory_order_relaxed);
+  if (active_) {
+    crash_process.store(::getpid(), std::memory_order_relaxed);
+    crash_teller.store(kNobody, std::memory_order_relaxed);
+  }
   prepare_thread();
   for (const int number : kCrashes) {
     struct sigaction now;

@@ -5,8 +5,9 @@
 namespace shoal {
 
 /// While this lives, the first crash of the process is told with the line of the program, and goes on then as it would
-/// have: it ends the process by the same signal, with a core dump at the same place. Signals that somebody else handles
-/// are left alone, and so is every signal where another one of these lives.
+/// have: it ends the process by the same signal, with a core dump at the same place. Nothing is told of a child that
+/// the process forks. Signals that somebody else handles are left alone, and so is every signal where another one of
+/// these lives.
 class CrashLine final {
  public:
   explicit CrashLine(int pe) noexcept;

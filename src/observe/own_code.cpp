@@ -2,7 +2,6 @@
 #include "observe/own_code.hpp"
 
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <elf.h>
 #include <gnu/libc-version.h>
 #include <link.h>
@@ -19,30 +18,6 @@
 
 namespace shoal {
 namespace {
-
-/// The part of a loaded file that holds an address.
-struct Wanted {
-  std::uintptr_t address;
-  CodeRange found = {};
-};
-
-int find_part(dl_phdr_info* info, std::size_t, void* wanted) {
-  auto& [address, found] = *static_cast<Wanted*>(wanted);
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto& part = info->dlpi_phdr[i];
-    const CodeRange range{info->dlpi_addr + part.p_vaddr, info->dlpi_addr + part.p_vaddr + part.p_memsz};
-    if (part.p_type != PT_LOAD || !range.holds(address)) continue;
-    found = range;
-    return 1;
-  }
-  return 0;
-}
-
-CodeRange part_of(std::uintptr_t address) {
-  Wanted wanted{address};
-  ::dl_iterate_phdr(find_part, &wanted);
-  return wanted.found;
-}
 
 /// Of namespace shoal or std, a lambda in one of them, or of the overloads of shmem.h.
 bool is_header_name(std::string_view name) noexcept {
@@ -64,18 +39,6 @@ void each_function(const char* path, See&& see) {
   });
 }
 
-/// From the first byte of its parts to the last.
-CodeRange range_of(const dl_phdr_info& info) {
-  CodeRange range{UINTPTR_MAX, 0};
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const auto& part = info.dlpi_phdr[i];
-    if (part.p_type != PT_LOAD) continue;
-    range.begin = std::min<std::uintptr_t>(range.begin, info.dlpi_addr + part.p_vaddr);
-    range.end = std::max<std::uintptr_t>(range.end, info.dlpi_addr + part.p_vaddr + part.p_memsz);
-  }
-  return range;
-}
-
 std::vector<CodeRange> header_functions(const char* path, std::uintptr_t base) {
   std::vector<CodeRange> found;
   each_function(path, [&](std::string_view name, const CodeRange& where) {
@@ -85,89 +48,83 @@ std::vector<CodeRange> header_functions(const char* path, std::uintptr_t base) {
   return found;
 }
 
-/// How often this process has loaded and unloaded something.
-struct Loads {
-  unsigned long long adds, subs;
-  bool operator==(const Loads&) const = default;
-  static Loads now() {
-    Loads loads{};
-    ::dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* out) {
-          *static_cast<Loads*>(out) = {info->dlpi_adds, info->dlpi_subs};
-          return 1;  // all objects have the same numbers
-        },
-        &loads);
-    return loads;
-  }
-};
-
-/// Of the C++ library, where it is a file of its own.
-CodeRange cxx_library() {
-  Dl_info info{};
-  void* const inside = reinterpret_cast<void*>(&std::terminate);
-  if (::dladdr(inside, &info) == 0 || info.dli_fname == nullptr || std::strstr(info.dli_fname, "libstdc++") == nullptr)
-    return {};
-  return part_of(reinterpret_cast<std::uintptr_t>(inside));
+OwnCode::Loads loads_now() {
+  OwnCode::Loads loads;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        *static_cast<OwnCode::Loads*>(out) = {info->dlpi_adds, info->dlpi_subs};
+        return 1;  // all objects have the same numbers
+      },
+      &loads);
+  return loads;
 }
 
 }  // namespace
 
-struct OwnCode::Loading {
-  OwnCode& code;
-  const OwnCode* before;
-};
-
-int OwnCode::add_module(dl_phdr_info* info, std::size_t, void* loading) {
-  auto& [code, before] = *static_cast<Loading*>(loading);
-  const CodeRange range = range_of(*info);
-  if (range.holds(code.library_.begin)) return 0;
-  const std::uintptr_t base = info->dlpi_addr;
-  if (before != nullptr)
-    for (const Module& known : before->modules_)
-      if (known.base == base && known.range == range && known.name == info->dlpi_name) {
-        code.modules_.push_back(known);
-        return 0;
-      }
-  const char* const path = *info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name;
-  code.modules_.push_back(
-      {info->dlpi_name, base, range, std::make_shared<const std::vector<CodeRange>>(header_functions(path, base))});
+int OwnCode::add_module(dl_phdr_info* info, std::size_t, void* into) {
+  auto& code = *static_cast<OwnCode*>(into);
+  const bool is_cxx = std::strstr(info->dlpi_name, "libstdc++") != nullptr;  // else it is linked statically
+  CodeRange range{UINTPTR_MAX, 0};
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    const CodeRange part{begin, begin + info->dlpi_phdr[i].p_memsz};
+    range = {std::min(range.begin, part.begin), std::max(range.end, part.end)};
+    if (part.holds(reinterpret_cast<std::uintptr_t>(&OwnCode::now))) code.library_ = part;
+    if (part.holds(reinterpret_cast<std::uintptr_t>(&::gnu_get_libc_version))) code.libc_ = part;
+    if (is_cxx && part.holds(reinterpret_cast<std::uintptr_t>(&std::terminate))) code.cxx_ = part;
+  }
+  code.modules_.push_back({info->dlpi_name, info->dlpi_addr, range});
   return 0;
 }
 
-OwnCode::OwnCode(const OwnCode* before)
-    : library_(part_of(reinterpret_cast<std::uintptr_t>(&OwnCode::now))),
-      libc_(part_of(reinterpret_cast<std::uintptr_t>(&::gnu_get_libc_version))),
-      cxx_(cxx_library()) {
-  Loading loading{*this, before};
-  ::dl_iterate_phdr(add_module, &loading);
+OwnCode::OwnCode(const OwnCode* before, const Loads& loads) : loads_(loads) {
+  ::dl_iterate_phdr(add_module, this);
+  // Files are read when the loader goes on already.
+  for (Module& module : modules_) {
+    if (before != nullptr)
+      for (const Module& known : before->modules_)
+        if (known.base == module.base && known.range == module.range && known.name == module.name)
+          module.headers = known.headers;
+    if (module.headers != nullptr) continue;
+    const char* const path = module.name.empty() ? "/proc/self/exe" : module.name.c_str();
+    module.headers = std::make_shared<const std::vector<CodeRange>>(
+        module.range.holds(library_.begin) ? std::vector<CodeRange>() : header_functions(path, module.base));
+  }
 }
 
 std::shared_ptr<const OwnCode> OwnCode::now() {
   struct Known {
-    std::mutex mutex;
-    Loads at{};
+    std::mutex mutex;  // never held where the loader is called: what it waits for may wait for this
     std::shared_ptr<const OwnCode> code;
   };
   static Known& known = *new Known;  // what a program calls at its exit comes here, too
-  const Loads loads = Loads::now();  // before the look: what comes meanwhile is looked at the next time
-  const std::lock_guard guard(known.mutex);
-  if (known.code == nullptr || loads != known.at) {
-    known.code.reset(new OwnCode(known.code.get()));
-    known.at = loads;
+  const Loads loads = loads_now();   // before the look: what comes meanwhile is looked at the next time
+  std::shared_ptr<const OwnCode> before;
+  {
+    const std::lock_guard guard(known.mutex);
+    before = known.code;
   }
-  return known.code;
+  if (before != nullptr && before->loads_ == loads) return before;
+  const std::shared_ptr<const OwnCode> code(new OwnCode(before.get(), loads));
+  const std::lock_guard guard(known.mutex);
+  known.code = code;
+  return code;
+}
+
+const OwnCode::Module* OwnCode::module_of(std::uintptr_t address) const noexcept {
+  const auto found =
+      std::find_if(modules_.begin(), modules_.end(), [&](const Module& module) { return module.range.holds(address); });
+  return found == modules_.end() ? nullptr : &*found;
 }
 
 bool OwnCode::in_header(std::uintptr_t address) const noexcept {
-  for (const Module& module : modules_) {
-    if (!module.range.holds(address)) continue;
-    const auto& headers = *module.headers;
-    const auto next =
-        std::upper_bound(headers.begin(), headers.end(), address,
-                         [](std::uintptr_t where, const CodeRange& range) { return where < range.begin; });
-    return next != headers.begin() && std::prev(next)->holds(address);
-  }
-  return false;
+  const Module* const module = module_of(address);
+  if (module == nullptr) return false;
+  const auto& headers = *module->headers;
+  const auto next = std::upper_bound(headers.begin(), headers.end(), address,
+                                     [](std::uintptr_t where, const CodeRange& range) { return where < range.begin; });
+  return next != headers.begin() && std::prev(next)->holds(address);
 }
 
 std::string function_at(const char* path, std::uintptr_t offset) {

@@ -21,8 +21,24 @@ struct CodeRange {
 /// What is loaded at one time. Immutable.
 class OwnCode final {
  public:
+  /// How often this process has loaded and unloaded something.
+  struct Loads {
+    unsigned long long adds = 0, subs = 0;
+    bool operator==(const Loads&) const = default;
+  };
+  /// A loaded file.
+  struct Module {
+    std::string name;  ///< its path; "": the program
+    std::uintptr_t base;
+    CodeRange range;
+    /// The functions of such headers in it, sorted and apart from each other. Shared: what is loaded at another time
+    /// has most of its files in common with this.
+    std::shared_ptr<const std::vector<CodeRange>> headers = nullptr;
+  };
+
   /// What is loaded now. The first call reads the symbols of all that is, later ones those of what has come since.
-  /// Shared: while one thread looks at it, another may load more. Thread safe.
+  /// Shared: while one thread looks at it, another may load more. Thread safe. Of the loader's locks it takes only the
+  /// one that no constructor of a library runs under: dladdr and the like would wait until those that run have ended.
   static std::shared_ptr<const OwnCode> now();
 
   /// Of this library, or, where it is linked statically, of what holds it.
@@ -30,18 +46,13 @@ class OwnCode final {
   bool in_runtime(std::uintptr_t address) const noexcept { return libc_.holds(address) || cxx_.holds(address); }
   /// Of a function of such a header that the compiler did not inline.
   bool in_header(std::uintptr_t address) const noexcept;
+  /// Null: in none.
+  const Module* module_of(std::uintptr_t address) const noexcept;
 
  private:
-  /// A loaded file, and the functions of headers in it, sorted and apart from each other.
-  struct Module {
-    std::string name;
-    std::uintptr_t base;
-    CodeRange range;
-    std::shared_ptr<const std::vector<CodeRange>> headers;
-  };
-  struct Loading;
-  explicit OwnCode(const OwnCode* before);
-  static int add_module(dl_phdr_info* info, std::size_t size, void* loading);
+  OwnCode(const OwnCode* before, const Loads& loads);
+  static int add_module(dl_phdr_info* info, std::size_t size, void* code);
+  Loads loads_;
   CodeRange library_, libc_, cxx_;
   std::vector<Module> modules_;
 };

@@ -185,6 +185,10 @@ RaceGroup RaceRecorder::group_of(const Group& group) const {
   return found;
 }
 
+RaceRecorder::RaceRecorder(const Domain& domain) : domain_(domain), accesses_(domain) {
+  caller_address();  // loads what it needs before a thread can wait for another that loads something
+}
+
 void RaceRecorder::begin(const Call& call) noexcept {
   if (call.collective != nullptr) ++depth.collectives;
   {
@@ -202,8 +206,27 @@ void RaceRecorder::access(const void* address, std::size_t bytes, bool writes, s
 }
 
 void RaceRecorder::finish() noexcept {
+  {
+    const Hold hold(mutex_);
+    take_accesses();
+  }
+  number_places();
+}
+
+/// Of all sites that have none yet. It asks the loader, so nothing is held meanwhile, and another thread may do the
+/// same.
+void RaceRecorder::number_places() {
+  std::size_t first;
+  std::vector<std::uint64_t> sites;
+  {
+    const Hold hold(mutex_);
+    first = log_.places.size();
+    sites.assign(log_.sites.begin() + static_cast<std::ptrdiff_t>(first), log_.sites.end());
+  }
+  for (std::uint64_t& site : sites) site = number_of_code(site);
   const Hold hold(mutex_);
-  take_accesses();
+  for (std::size_t i = 0; i < sites.size(); ++i)
+    if (log_.places.size() == first + i) log_.places.push_back(sites[i]);
 }
 
 /// They were made after the last call and before the next, and nothing else matters: so they may all count as made now.
@@ -236,7 +259,6 @@ bool RaceRecorder::looks_again(const RaceEvent& event) const noexcept {
 void RaceRecorder::add(RaceEvent& event, const std::string& name, std::uint64_t site) {
   event.name = number_of(name_numbers_, log_.names, name);
   event.site = number_of(site_numbers_, log_.sites, site);
-  if (log_.places.size() < log_.sites.size()) log_.places.push_back(number_of_code(site));
   if (looks_again(event)) {
     log_.events.back().end_ns = event.end_ns;
   } else if (log_.events.size() < kMostEvents) {
@@ -253,7 +275,16 @@ void RaceRecorder::end(const Call& call) noexcept {
   if (depth.calls < 0 || depth.calls >= kDeepest) return;
   if (depth.collectives > 0 || tells_nothing(call)) return;  // a collective is noted as a whole
   const std::uint64_t site = caller_address();
-  const Hold hold(mutex_);
+  bool new_site;
+  {
+    const Hold hold(mutex_);
+    note(call, site);
+    new_site = log_.places.size() < log_.sites.size();
+  }
+  if (new_site) number_places();
+}
+
+void RaceRecorder::note(const Call& call, std::uint64_t site) {
   RaceEvent event{};
   event.begin_ns = began[depth.calls];
   event.end_ns = now_ns();

@@ -70,7 +70,7 @@ struct RaceLog {
 class RaceRecorder final : public Observer {
  public:
   static constexpr std::size_t kMostEvents = 400'000;
-  explicit RaceRecorder(const Domain& domain) : domain_(domain), accesses_(domain) {}
+  explicit RaceRecorder(const Domain& domain);
   void begin(const Call& call) noexcept override;
   void end(const Call& call) noexcept override;
   /// A load or store of the program's own. @param site  where in the program
@@ -85,7 +85,9 @@ class RaceRecorder final : public Observer {
   template <class Key>
   static std::uint32_t number_of(std::map<Key, std::uint32_t>& numbers, std::vector<Key>& list, const Key& key);
 
+  void note(const Call& call, std::uint64_t site);
   void add(RaceEvent& event, const std::string& name, std::uint64_t site);
+  void number_places();
   bool looks_again(const RaceEvent& event) const noexcept;
   void take_accesses();
 

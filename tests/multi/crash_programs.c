@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int me;
@@ -88,6 +89,16 @@ static void crash_chained(void) { // another library's handler, which calls the 
   if (me == 1) *nowhere = 1; // wrong
   shmem_barrier_all();
 }
+static void crash_of_child(void) { // which is no PE: this one goes on
+  int status = 0;
+  const pid_t child = me == 1 ? fork() : -1;
+  if (child == 0) {
+    raise(SIGFPE);
+    _exit(0);
+  }
+  if (me == 1 && (waitpid(child, &status, 0) != child || !WIFSIGNALED(status) || WTERMSIG(status) != SIGFPE)) exit(96);
+  shmem_barrier_all();
+}
 static void hear_crash(int number) { _exit(number); }
 static void crash_heard(void) {
   signal(SIGSEGV, hear_crash);
@@ -106,6 +117,7 @@ static const struct {
              {"crash_malloc_damaged", crash_malloc_damaged},
              {"crash_in_malloc", crash_in_malloc},
              {"crash_chained", crash_chained},
+             {"crash_of_child", crash_of_child},
              {"crash_heard", crash_heard}};
 
 int main(int argc, char **argv) {

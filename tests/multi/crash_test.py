@@ -58,6 +58,10 @@ class Crash(unittest.TestCase):
         self.assertEqual(heard.returncode, 11, heard.stderr)
         self.assertNotIn("crashed", heard.stderr)
 
+    def test_a_crash_of_a_forked_child_is_not_the_pe_s(self):
+        run = self.run_case("crash_of_child")
+        self.assertEqual((run.returncode, run.stderr.count("crashed")), (98, 0), run.stderr)
+
     def test_a_crash_is_told_though_malloc_is_damaged_or_held(self):
         for case, where in (("crash_malloc_damaged", r"crash_programs\+0x[0-9a-f]+"), ("crash_in_malloc", r"libc\.so\.6\+0x[0-9a-f]+")):
             with self.subTest(case):

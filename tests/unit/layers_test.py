@@ -45,7 +45,7 @@ MUTABLE_GLOBALS = {
     r"::owned_(fds|words|watched)$": "which descriptors the fork handler closes in a child; a process has one",
     r"::(holding|control_memory|last_token)$": "what the handler that holds the threads must find; a process has one",
     r"::running_core_$|shoal::device::current_core$": "which kernel a thread runs: what the handler of a crash must find",
-    r"::crash_(speaker|teller)$": "who tells of a crash: what its handler must find",
+    r"::crash_(speaker|process|teller)$": "who tells of a crash: what its handler must find",
     r"::carried$": "which streams' work a thread carries out: it must not wait for them",
     r"(CpuCore::run\(.*\)|CrashLine::prepare_thread\(\))::stack$": "a thread's own stack for the handler of a crash",
     r"shoal::in_library_thread$": "which threads the library has started: what they call is no call of the program's",
