@@ -257,12 +257,12 @@ void write_piece(std::FILE* file, const Piece& piece, const Clock& clock, bool& 
 void take(Pieces& pieces, const std::string& file, TraceWriters writers) {
   for (const auto& piece : pieces) {
     const bool locked = lock_piece(piece->fd(), TraceUse::joined);
-    const pid_t joiner = locked ? 0 : user_of_piece(piece->fd(), TraceUse::joined);
-    const pid_t writer = writers == TraceWriters::none ? user_of_piece(piece->fd(), TraceUse::written) : 0;
-    if (!locked || writer != 0)
-      throw Error(Code::peer, strf("the pieces %s.pe-* of the trace are left alone: process %d %s", file.c_str(),
-                                   static_cast<int>(locked ? writer : joiner),
-                                   locked ? "of a job that runs writes them" : "is joining them already"));
+    const std::string joiner = locked ? "" : user_of_piece(piece->fd(), TraceUse::joined);
+    const std::string writer = writers == TraceWriters::none ? user_of_piece(piece->fd(), TraceUse::written) : "";
+    if (!locked || !writer.empty())
+      throw Error(Code::peer, strf("the pieces %s.pe-* of the trace are left alone: %s (%s)", file.c_str(),
+                                   locked ? "a job that runs writes them" : "they are being joined already",
+                                   (locked ? writer : joiner).c_str()));
   }
   std::erase_if(pieces, [](const auto& piece) { return !lies_at(piece->fd(), piece->path()); });
   for (const auto& piece : pieces) piece->read();  // the last of its PE, which may have ended just now
@@ -271,14 +271,14 @@ void take(Pieces& pieces, const std::string& file, TraceWriters writers) {
 void check_unused(const std::string& file, int pe) {
   const std::string path = trace_piece(file, pe);
   const UniqueFd fd = open_piece(path);
-  const pid_t writer = fd ? user_of_piece(fd.get(), TraceUse::written) : 0;
-  const pid_t joiner = fd ? user_of_piece(fd.get(), TraceUse::joined) : 0;
-  if (writer != 0 || joiner != 0)
-    throw Error(
-        Code::invalid_option,
-        strf("SHOAL_TRACE=\"%s\" is taken: process %d %s %s; give each job a name of its own", file.c_str(),
-             static_cast<int>(writer != 0 ? writer : joiner),
-             writer != 0 ? "of another job writes" : "joins what an earlier job wrote, among it", path.c_str()));
+  if (!fd) return;
+  const std::string writer = user_of_piece(fd.get(), TraceUse::written);
+  const std::string joiner = user_of_piece(fd.get(), TraceUse::joined);
+  if (writer.empty() && joiner.empty()) return;
+  throw Error(Code::invalid_option,
+              strf("SHOAL_TRACE=\"%s\" is taken: %s %s (%s); give each job a name of its own", file.c_str(),
+                   writer.empty() ? "what an earlier job wrote is being joined, among it" : "another job writes",
+                   path.c_str(), (writer.empty() ? joiner : writer).c_str()));
 }
 
 }  // namespace
@@ -315,10 +315,10 @@ void remove_pieces(const std::string& file) {
   for (const int pe : pes) remove_piece(file, pe);
 }
 
-pid_t writer_of_trace(const std::string& file, int n_pes) {
+bool is_written(const std::string& file, int n_pes) {
   for (const auto& piece : find_pieces(file, n_pes))
-    if (const pid_t writer = user_of_piece(piece->fd(), TraceUse::written)) return writer;
-  return 0;
+    if (!user_of_piece(piece->fd(), TraceUse::written).empty()) return true;
+  return false;
 }
 
 std::string trace_told(const std::string& file, int n_pes) {

@@ -134,17 +134,32 @@ class Traced(unittest.TestCase):
 
     def test_of_two_jobs_with_one_trace_the_second_is_refused_and_the_first_keeps_it(self):
         guard, runner, _ = self.hanging()
-        taken = r'SHOAL_TRACE="/\S*/t.json" is taken: process \d+ of another job writes /\S*/t.json.pe-\d; give each job a name of its own\n'
+        taken = r'SHOAL_TRACE="/\S*/t.json" is taken: another job writes /\S*/t.json.pe-\d \(process \d+\); give each job a name of its own\n'
         run = self.finish(self.start([SHOALRUN, "-n", "5", PROGRAM], SHOAL_TRACE="t.json"))
         self.assertEqual(run.returncode, 1, run.stderr)
         self.assertRegex(run.stderr, r"PE 0: shmem_init: " + taken)
         run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))  # nor is that of a job that runs joined
         self.assertEqual(run.returncode, 1, run.stderr)
-        self.assertRegex(run.stderr, r"^shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: process \d+ of a job that runs writes them\n$")
+        self.assertRegex(run.stderr, r"^shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: a job that runs writes them \(process \d+\)\n$")
         self.assertEqual(sorted(os.listdir(self.folder)), [f"t.json.pe-{pe}" for pe in range(PES)])
         os.kill(runner, signal.SIGKILL)
         run = self.finish(guard)
         self.assertIn(self.written("t.json", "shoalrun"), run.stderr)
+        self.assertEqual(sorted(self.events()), list(range(PES)))
+
+    def test_a_job_in_another_pid_namespace_is_seen(self):
+        apart = ["unshare", "-Urpf", "--mount-proc"]
+        if subprocess.run([*apart, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no pid namespaces for users here")
+        guard, runner, _ = self.hanging()
+        run = self.finish(self.start([*apart, SHOALRUN, "-n", str(PES), PROGRAM], SHOAL_TRACE="t.json"))
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, r"is taken: another job writes /\S*/t.json.pe-\d \(a process of another container\); give")
+        run = self.finish(self.start([*apart, SHOALRUN, "--join-trace", "t.json"]))
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, r"are left alone: a job that runs writes them \(a process of another container\)\n")
+        os.kill(runner, signal.SIGKILL)
+        self.finish(guard)
         self.assertEqual(sorted(self.events()), list(range(PES)))
 
     def test_what_somebody_joins_is_left_alone(self):
@@ -152,11 +167,11 @@ class Traced(unittest.TestCase):
         with open(os.path.join(self.folder, "t.json.pe-1"), "r+b") as piece:
             fcntl.lockf(piece, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1)  # as one does who joins it
             os.kill(runner, signal.SIGKILL)
-            alone = rf"shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: process {os.getpid()} is joining them already\n"
+            alone = rf"shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: they are being joined already \(process {os.getpid()}\)\n"
             self.assertRegex(self.finish(guard).stderr, alone)
             self.assertRegex(self.finish(self.start([SHOALRUN, "--join-trace", "t.json"])).stderr, f"^{alone}$")
             run = self.run_job(SHOAL_TRACE="t.json")
-            self.assertRegex(run.stderr, rf"is taken: process {os.getpid()} joins what an earlier job wrote, among it /\S*/t.json.pe-1; give")
+            self.assertRegex(run.stderr, rf"is taken: what an earlier job wrote is being joined, among it /\S*/t.json.pe-1 \(process {os.getpid()}\); give")
         self.assertEqual(sorted(os.listdir(self.folder)), [f"t.json.pe-{pe}" for pe in range(PES)])
         run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))
         self.assertEqual((run.returncode, run.stderr), (0, self.written("t.json", "shoalrun")))

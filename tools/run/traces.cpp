@@ -26,7 +26,7 @@ constexpr std::uint64_t kWritersNs = 2'000'000'000;
 
 /// @param grace_ns  for those that write it to end, whom others are ending
 int join(const std::string& trace, int n_pes, std::uint64_t grace_ns) {
-  for (const std::uint64_t deadline = now_ns() + grace_ns; now_ns() < deadline && writer_of_trace(trace, n_pes) != 0;)
+  for (const std::uint64_t deadline = now_ns() + grace_ns; now_ns() < deadline && is_written(trace, n_pes);)
     ::poll(nullptr, 0, 2);
   const int joined = merge_trace(trace, n_pes);
   if (joined > 0) say(trace_told(trace, joined));
