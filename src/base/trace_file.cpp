@@ -268,18 +268,15 @@ void take(Pieces& pieces, const std::string& file, TraceWriters writers) {
   for (const auto& piece : pieces) piece->read();  // the last of its PE, which may have ended just now
 }
 
-void check_unused(const std::string& file, int pe) {
-  const std::string path = trace_piece(file, pe);
-  const UniqueFd fd = open_piece(path);
-  if (!fd) return;
-  const std::string writer = user_of_piece(fd.get(), TraceUse::written);
-  const std::string joiner = user_of_piece(fd.get(), TraceUse::joined);
-  if (writer.empty() && joiner.empty()) return;
-  throw Error(Code::invalid_option,
-              strf("SHOAL_TRACE=\"%s\" is taken: %s %s (%s); give each job a name of its own", file.c_str(),
-                   writer.empty() ? "what an earlier job wrote is being joined, among it" : "another job writes",
-                   path.c_str(), (writer.empty() ? joiner : writer).c_str()));
+Error taken(const std::string& file, const std::string& path, TraceUse use, const std::string& user) {
+  return Error(
+      Code::invalid_option,
+      strf("SHOAL_TRACE=\"%s\" is taken: %s %s%s; give each job a name of its own", file.c_str(),
+           use == TraceUse::written ? "another job writes" : "what an earlier job wrote is being joined, among it",
+           path.c_str(), user.empty() ? "" : (" (" + user + ")").c_str()));
 }
+
+constexpr TraceUse kUses[] = {TraceUse::written, TraceUse::joined};
 
 }  // namespace
 
@@ -304,15 +301,35 @@ int trace_pieces(const std::string& file) {
   return pes.empty() ? 0 : *std::max_element(pes.begin(), pes.end()) + 1;
 }
 
-void remove_piece(const std::string& file, int pe) {
-  check_unused(file, pe);
-  ::unlink(trace_piece(file, pe).c_str());
+void check_unused(const std::string& file) {
+  for (const int pe : pes_with_pieces(file)) {
+    const std::string path = trace_piece(file, pe);
+    const UniqueFd fd = open_piece(path);
+    for (const TraceUse use : kUses)
+      if (const std::string user = fd ? user_of_piece(fd.get(), use) : ""; !user.empty())
+        throw taken(file, path, use, user);
+  }
 }
 
-void remove_pieces(const std::string& file) {
-  const std::vector<int> pes = pes_with_pieces(file);
-  for (const int pe : pes) check_unused(file, pe);  // all of them, before any is gone
-  for (const int pe : pes) remove_piece(file, pe);
+void remove_piece(const std::string& file, int pe) {
+  const std::string path = trace_piece(file, pe);
+  const UniqueFd fd = open_piece(path);
+  if (!fd) {
+    if (errno == ELOOP) ::unlink(path.c_str());  // a symbolic link is nobody's piece
+    return;
+  }
+  // Only what is locked is removed: whoever has just made it cannot lock it then, and knows.
+  for (const TraceUse use : kUses) {
+    const bool locked = lock_piece(fd.get(), use);
+    const std::string user = user_of_piece(fd.get(), use);
+    if (!locked || !user.empty()) throw taken(file, path, use, user);
+  }
+  if (lies_at(fd.get(), path)) ::unlink(path.c_str());
+}
+
+void remove_other_pieces(const std::string& file, int kept) {
+  for (const int pe : pes_with_pieces(file))
+    if (pe != kept) remove_piece(file, pe);  // to open and close that one would unlock it
 }
 
 bool is_written(const std::string& file, int n_pes) {

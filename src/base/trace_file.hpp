@@ -50,10 +50,11 @@ std::string session_file(const std::string& file, int session);
 std::string trace_piece(const std::string& file, int pe);
 /// One more than the last PE of which there is a piece; 0: none is there.
 int trace_pieces(const std::string& file);
-/// Removes the piece of a PE of an earlier job, which was killed; those of all PEs.
-/// @throws Error {invalid_option} where a job that runs writes it, or somebody joins it
+/// @throws Error {invalid_option} where a job that runs writes one of the pieces, or somebody joins it
+void check_unused(const std::string& file);
+/// Removes the piece of a PE of an earlier job, which was killed; those of all PEs but one. @throws Error as before
 void remove_piece(const std::string& file, int pe);
-void remove_pieces(const std::string& file);
+void remove_other_pieces(const std::string& file, int kept);
 /// "trace of 3 PEs written to FILE"
 std::string trace_told(const std::string& file, int n_pes);
 /// Whether there is a PE that still writes its piece.

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles and traces: what is counted and timed, and how the pieces of a trace become one.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -133,13 +137,16 @@ TEST(Profile, AddsUpWhatEachPePacked) {
 TEST(RaceProgress, IsToldWhereItTakesLongAndThenSeldom) {
   constexpr std::uint64_t kStart = 1000, kPause = 10'000'000'000;
   RaceProgress progress(kStart, kPause), always(kStart, 0);
-  const auto after = [&](std::uint64_t ns, std::uint64_t done) { return progress.line("search", done, 200, kStart + ns); };
+  const auto after = [&](std::uint64_t ns, std::uint64_t done) {
+    return progress.line("search", done, 200, kStart + ns);
+  };
   EXPECT_EQ(after(RaceProgress::kFirstNs - 1, 100), "");
   EXPECT_EQ(after(RaceProgress::kFirstNs, 100), "race: search: 50 % done after 2 s");
   EXPECT_EQ(after(RaceProgress::kFirstNs + kPause - 1, 110), "");
   EXPECT_EQ(after(RaceProgress::kFirstNs + kPause, 180), "race: search: 90 % done after 12 s");
   for (std::uint64_t done : {50u, 100u})
-    EXPECT_EQ(always.line("search", done, 200, kStart), strf("race: search: %d %% done after 0 s", static_cast<int>(done / 2)));
+    EXPECT_EQ(always.line("search", done, 200, kStart),
+              strf("race: search: %d %% done after 0 s", static_cast<int>(done / 2)));
 }
 
 class Trace : public testing::Test {
@@ -223,6 +230,46 @@ TEST_F(Trace, OfWhoIsKilledKnowsTheClock) {
   const std::uint64_t by = now_ns() + 60 * kSecond;
   while (header() == 0 && now_ns() < by) std::this_thread::yield();
   EXPECT_NE(header(), 0u);
+}
+
+/// What two processes that begin at once share.
+struct Meeting {
+  std::atomic<int> arrived{0}, writers{0};
+  std::atomic<bool> late{false};
+  void meet(int times) {
+    arrived.fetch_add(1);
+    for (const std::uint64_t by = now_ns() + 60 * kSecond; arrived.load() < 2 * times && !late.load();) {
+      if (now_ns() >= by) late.store(true);
+      std::this_thread::yield();
+    }
+  }
+};
+
+TEST_F(Trace, OfTwoJobsThatBeginAtOnceOneAtMostHasIt) {
+  constexpr int kRounds = 500;
+  void* memory = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  Meeting& shared = *new (memory) Meeting;
+  const pid_t other = ::fork();
+  int most = 0;
+  for (int round = 0, met = 0; round < kRounds && !shared.late.load(); ++round) {
+    shared.meet(++met);
+    std::unique_ptr<TraceWriter> mine;
+    try {
+      mine = std::make_unique<TraceWriter>(file_, 0, 1, "a");
+      shared.writers.fetch_add(1);
+    } catch (const Error&) {
+    }
+    shared.meet(++met);
+    if (other != 0) most = std::max(most, shared.writers.exchange(0));
+    mine.reset();
+    shared.meet(++met);
+  }
+  if (other == 0) ::_exit(0);
+  ::waitpid(other, nullptr, 0);
+  EXPECT_FALSE(shared.late.load());
+  EXPECT_EQ(most, 1);
+  ::munmap(memory, sizeof(Meeting));
 }
 
 TEST_F(Trace, OfAPeThatStillRunsMayBecomeShorter) {
