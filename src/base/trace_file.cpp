@@ -255,15 +255,18 @@ void write_piece(std::FILE* file, const Piece& piece, const Clock& clock, bool& 
 
 /// For as long as these live, no other process joins or replaces them; leaves out those that one has meanwhile.
 void take(Pieces& pieces, const std::string& file, TraceWriters writers) {
-  for (const auto& piece : pieces) {
-    const bool locked = lock_piece(piece->fd(), TraceUse::joined);
-    const std::string joiner = locked ? "" : user_of_piece(piece->fd(), TraceUse::joined);
-    const std::string writer = writers == TraceWriters::none ? user_of_piece(piece->fd(), TraceUse::written) : "";
-    if (!locked || !writer.empty())
-      throw Error(Code::peer, strf("the pieces %s.pe-* of the trace are left alone: %s (%s)", file.c_str(),
-                                   locked ? "a job that runs writes them" : "they are being joined already",
-                                   (locked ? writer : joiner).c_str()));
-  }
+  const auto leave = [&](const char* why, const std::string& user) {
+    throw Error(Code::peer, strf("the pieces %s.pe-* of the trace are left alone: %s (%s)", file.c_str(), why,
+                                 user.empty() ? "a process that is done now" : user.c_str()));
+  };
+  // Before any is locked: the job that writes them may be about to join them.
+  for (const auto& piece : pieces)
+    if (const std::string writer = user_of_piece(piece->fd(), TraceUse::written);
+        writers == TraceWriters::none && !writer.empty())
+      leave("a job that runs writes them", writer);
+  for (const auto& piece : pieces)
+    if (!lock_piece(piece->fd(), TraceUse::joined))
+      leave("they are being joined already", user_of_piece(piece->fd(), TraceUse::joined));
   std::erase_if(pieces, [](const auto& piece) { return !lies_at(piece->fd(), piece->path()); });
   for (const auto& piece : pieces) piece->read();  // the last of its PE, which may have ended just now
 }

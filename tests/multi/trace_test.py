@@ -177,6 +177,16 @@ class Traced(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, self.written("t.json", "shoalrun")))
         self.assertEqual(sorted(self.events()), list(range(PES)))
 
+    def test_whoever_may_not_join_a_trace_does_not_hold_it_up(self):
+        guard, runner, _ = self.hanging()
+        with open(os.path.join(self.folder, "t.json.pe-0"), "r+b") as piece:
+            fcntl.lockf(piece, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1)  # whoever locked before it looks for writers would name us
+            run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))
+        self.assertRegex(run.stderr, r"are left alone: a job that runs writes them \(process \d+\)\n")
+        os.kill(runner, signal.SIGKILL)
+        self.finish(guard)
+        self.assertEqual(sorted(self.events()), list(range(PES)))
+
     def test_what_is_no_piece_is_not_joined_and_told(self):
         with open(os.path.join(self.folder, "t.json.pe-1"), "w", encoding="ascii") as file:
             file.write("garbage")
