@@ -2,6 +2,7 @@
 #include "base/trace_file.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,6 +114,26 @@ class Piece final {
 };
 
 using Pieces = std::vector<std::unique_ptr<Piece>>;
+
+/// While it lives, this process may have as many files open as it may allow itself: all pieces are at once, since each
+/// is locked for as long as it is open.
+class MoreFiles final {
+ public:
+  MoreFiles() noexcept {
+    if (::getrlimit(RLIMIT_NOFILE, &before_) != 0) return;
+    const rlimit most{before_.rlim_max, before_.rlim_max};
+    raised_ = ::setrlimit(RLIMIT_NOFILE, &most) == 0;
+  }
+  ~MoreFiles() {
+    if (raised_) ::setrlimit(RLIMIT_NOFILE, &before_);
+  }
+  MoreFiles(const MoreFiles&) = delete;
+  MoreFiles& operator=(const MoreFiles&) = delete;
+
+ private:
+  rlimit before_{};
+  bool raised_ = false;
+};
 
 Pieces find_pieces(const std::string& file, int n_pes) {
   Pieces pieces;
@@ -336,8 +357,8 @@ void remove_other_pieces(const std::string& file, int kept) {
 }
 
 bool is_written(const std::string& file, int n_pes) {
-  for (const auto& piece : find_pieces(file, n_pes))
-    if (!user_of_piece(piece->fd(), TraceUse::written).empty()) return true;
+  for (int pe = 0; pe < n_pes; ++pe)
+    if (const Piece piece(file, pe); piece.good() && !user_of_piece(piece.fd(), TraceUse::written).empty()) return true;
   return false;
 }
 
@@ -346,6 +367,7 @@ std::string trace_told(const std::string& file, int n_pes) {
 }
 
 int merge_trace(const std::string& file, int n_pes, TraceWriters writers) {
+  const MoreFiles all_at_once;
   Pieces pieces = find_pieces(file, n_pes);
   take(pieces, file, writers);
   if (pieces.empty()) return 0;

@@ -2,6 +2,7 @@
 // Profiles and traces: what is counted and timed, and how the pieces of a trace become one.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -293,6 +294,23 @@ TEST_F(Trace, TellsWhyCallsAreMissing) {
         .write(reinterpret_cast<const char*>(&header), sizeof header);
     EXPECT_NE(merged(1).find(strf("7 later calls are not in this trace: %s\"", why)), std::string::npos);
   }
+}
+
+TEST_F(Trace, MayHaveMorePiecesThanFilesMayBeOpen) {
+  constexpr rlim_t kFiles = 64;
+  constexpr int kPes = 200;
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max < kPes + kFiles) GTEST_SKIP() << "the limit cannot be raised here";
+  for (int pe = 0; pe < kPes; ++pe) write_piece(pe, "a", 100, 5000, 100 + kSecond, 5000 + kSecond, kSecond);
+  const rlimit low{kFiles, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_FALSE(is_written(file_, kPes));
+  EXPECT_NO_THROW(merged(kPes));
+  rlimit after;
+  EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &after), 0);
+  EXPECT_EQ(after.rlim_cur, kFiles);
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(Trace, ThatCannotBeWrittenLeavesWhatWasThere) {
