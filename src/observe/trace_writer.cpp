@@ -33,12 +33,14 @@ constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, in headers of 2022 a
 /// hoped with. @return 0 or the error
 int reserve_room(int fd, char* file, std::size_t begin, std::size_t end) noexcept {
   const std::size_t page = begin - begin % static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  bool fallocated = false;
   while (::madvise(file + page, end - page, kPopulateWrite) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
     if (errno != EFAULT) return errno == EINVAL ? 0 : errno;
-    // Something is wrong with the disk; the file system says what.
-    const int code = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin));
-    return code == 0 ? EIO : code;
+    // Something is wrong with the disk; the file system says what, or has room by now.
+    if (fallocated) return EIO;
+    if (const int code = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin))) return code;
+    fallocated = true;
   }
   return 0;
 }
@@ -163,12 +165,11 @@ std::uint16_t TraceWriter::name(const char* text) noexcept {
 
 void TraceWriter::extend() noexcept {
   const std::uint64_t room = header_->room + kStep;
-  const int error = room > kRoom ? 0
-                                 : reserve_room(fd_.get(), reinterpret_cast<char*>(header_), length_of(header_->room),
-                                                length_of(room));
-  full_ = room > kRoom || error != 0;
-  if (full_) header_->error = error;
-  if (full_) return;
+  full_ = true;
+  if (room > kRoom) return;
+  header_->error = reserve_room(fd_.get(), reinterpret_cast<char*>(header_), length_of(header_->room), length_of(room));
+  if (header_->error != 0) return;
+  full_ = false;
   mark();
   header_->room = room;
   room_.store(room, std::memory_order_relaxed);

@@ -273,6 +273,18 @@ TEST_F(Trace, OfTwoJobsThatBeginAtOnceOneAtMostHasIt) {
   ::munmap(memory, sizeof(Meeting));
 }
 
+TEST_F(Trace, GoesOnWhereRoomIsThereOnTheSecondLook) {
+  TraceWriter writer(file_, 0, 1, "a");
+  constexpr std::uint64_t kTwoSteps = 8192;
+  std::filesystem::resize_file(trace_piece(file_, 0), kTraceEventsAt + kTwoSteps / 2 * sizeof(TraceEvent));
+  for (std::uint64_t taken = 0; taken < kTwoSteps;) {  // what was cut off cannot be touched, until it is asked for
+    const std::span<TraceEvent> some = writer.take();
+    ASSERT_FALSE(some.empty()) << taken;
+    some.back().begin = 1;
+    taken += some.size();
+  }
+}
+
 TEST_F(Trace, OfAPeThatStillRunsMayBecomeShorter) {
   write_piece(0, "a", 100, 5000, 100 + kSecond, 5000 + kSecond, kSecond);
   TraceHeader header{};
