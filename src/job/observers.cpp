@@ -128,12 +128,17 @@ void JobObservers::report(Bootstrap& bootstrap, const Callback<const char*>& doi
   if (recorder_ == nullptr) return;
   if (!profile_.empty()) report_profile(bootstrap);
   if (me_ != 0 || trace_.empty()) return;
+  int joined = 0;
   try {
-    if (const int joined = merge_trace(trace_, n_pes_, TraceWriters::done); joined > 0)
-      print_line(-1, trace_told(trace_, joined));
+    joined = merge_trace(trace_, n_pes_, TraceWriters::done);
   } catch (const Error&) {
-    if (!bootstrap.launched()) throw;  // else the launcher tries again, and says so
+    if (!bootstrap.launched()) throw;
+    return;  // the launcher tries again, and says so
   }
+  if (joined == 0)  // not even this PE's
+    throw Error(Code::system, strf("the trace %s is lost: its pieces %s.pe-* were removed while the job ran",
+                                   trace_.c_str(), trace_.c_str()));
+  print_line(-1, trace_told(trace_, joined));
 }
 
 void JobObservers::report_profile(Bootstrap& bootstrap) {

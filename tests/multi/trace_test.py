@@ -213,6 +213,13 @@ class Traced(unittest.TestCase):
         self.assertEqual(self.run_job(SHOAL_TRACE="t.json").returncode, 0)
         self.events(others=["t.json.pe-x", "other.json.pe-9"])
 
+    def test_a_trace_that_is_lost_is_told(self):
+        for command in ([SHOALRUN, "-n", str(PES), PROGRAM, "lose"], [PROGRAM, "lose"]):
+            run = self.finish(self.start(command, SHOAL_TRACE="t.json"))
+            self.assertEqual(run.returncode, 1, run.stderr)
+            self.assertRegex(run.stderr, r"shmem_finalize: the trace (/\S*/t.json) is lost: its pieces \1.pe-\* were removed while the job ran")
+            self.assertEqual(os.listdir(self.folder), [])
+
     def test_times_of_a_killed_job_are_right(self):
         run = self.run_job("kill", SHOAL_TRACE="t.json")
         first, second = [e["ts"] for e in self.events()[1] if e["name"] == "shmem_quiet"][-2:]
