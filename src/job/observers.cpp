@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -38,11 +39,17 @@ std::string trace_name(const std::string& option, int session) {
   return wanted.empty() ? "" : session_file(std::filesystem::absolute(wanted).string(), session);
 }
 
-/// Found out at init, not after the whole run: only the attempt tells.
+/// Found out at init, not after the whole run: only the attempt tells. What is not there yet is not made, since another
+/// job may be writing it just now: a file beside it, or where a link leads, tells as much.
 void check_page(const std::string& page) {
-  UniqueFd fd(::open(page.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (fd) ::unlink(page.c_str());
-  if (!fd && errno == EEXIST) fd.reset(::open(page.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  UniqueFd fd(::open(page.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && errno == ENOENT) {
+    std::filesystem::path at(page);
+    while (std::filesystem::is_symlink(at)) at = at.parent_path() / std::filesystem::read_symlink(at);
+    std::string beside = at.parent_path() / ".shoal-XXXXXX";
+    fd.reset(::mkostemp(beside.data(), O_CLOEXEC));
+    if (fd) ::unlink(beside.c_str());
+  }
   if (!fd)
     throw Error(Code::invalid_option,
                 strf("SHOAL_PROFILE=\"%s\" is not valid: expected a page that can be written, but %s: %s", page.c_str(),

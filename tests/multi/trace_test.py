@@ -389,6 +389,17 @@ class Traced(unittest.TestCase):
         for pe, events in self.events().items():
             self.assertEqual(sum(event["name"] == "shmem_long_p" for event in events), 20100, pe)
 
+    def test_a_page_may_be_a_link_to_what_is_not_there_yet(self):
+        os.mkdir(os.path.join(self.folder, "pages"))
+        os.symlink("pages/next.html", os.path.join(self.folder, "p.html"))
+        os.symlink("real.html", os.path.join(self.folder, "pages", "next.html"))
+        run = self.run_job(SHOAL_PROFILE="p.html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "pages"))), ["next.html", "real.html"])
+        os.symlink("/nowhere/q.html", os.path.join(self.folder, "q.html"))
+        run = self.run_job(SHOAL_PROFILE="q.html")
+        self.assertRegex(run.stderr, r"PE 0: shmem_init: .* expected a page that can be written, but /\S*/q.html: No such file or directory")
+
     def test_bad_names_are_refused_by_init(self):
         for variable, value, pattern in (("SHOAL_PROFILE", "yes", "expected 0, 1 or the name of a page"),
                                          ("SHOAL_PROFILE", "/nowhere/p.html", "expected a page that can be written, but /nowhere/p.html: No such"),
