@@ -76,6 +76,8 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
                            int session, Bootstrap& bootstrap)
     : me_(domain.me),
       n_pes_(domain.n_pes),
+      session_(static_cast<std::uint64_t>(session)),
+      counters_(status == nullptr ? nullptr : &status->record(me_)->counters),
       segments_(*domain.segments),
       race_{static_cast<int>(options.race_status), static_cast<std::uint64_t>(options.race_progress) * 1'000'000'000},
       profile_(profile_wanted(options.profile, session)),
@@ -85,7 +87,7 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
   if (!all_calls && (options.check || !profile_.empty() || !trace_.empty()))
     shortcuts_ = std::make_unique<Shortcuts>(segments_, me_, Watching{options.check, !trace_.empty()});
   // First, so that the meetings of the check are in the time of the calls that it checks: there, too, they wait.
-  if (!profile_.empty() || !trace_.empty()) add_recorder(domain, status, bootstrap);
+  if (!profile_.empty() || !trace_.empty()) add_recorder(domain, bootstrap);
   if (options.check)
     chain_.add(std::make_unique<Checker>(domain, status == nullptr ? nullptr : status->record(0), thread_level,
                                          shortcuts_.get()));
@@ -99,16 +101,19 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
 /// PE 0's first: where another job writes that trace, nobody else has begun.
 std::unique_ptr<TraceWriter> JobObservers::make_trace(Bootstrap& bootstrap) const {
   if (trace_.empty()) return nullptr;
-  const auto make = [&] { return std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id); };
+  const auto make = [&] {
+    auto writer = std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id);
+    if (counters_ != nullptr) counters_->traces.store(session_, std::memory_order_relaxed);
+    return writer;
+  };
   auto writer = me_ == 0 ? make() : nullptr;
   bootstrap.barrier();
   return me_ == 0 ? std::move(writer) : make();
 }
 
-void JobObservers::add_recorder(const Domain& domain, StatusMapping* status, Bootstrap& bootstrap) {
+void JobObservers::add_recorder(const Domain& domain, Bootstrap& bootstrap) {
   if (me_ == 0 && profile_.ends_with(".html")) check_page(profile_);
-  auto recorder = std::make_unique<Recorder>(domain, status == nullptr ? nullptr : &status->record(me_)->counters,
-                                             make_trace(bootstrap), shortcuts_.get());
+  auto recorder = std::make_unique<Recorder>(domain, counters_, make_trace(bootstrap), shortcuts_.get());
   recorder_ = recorder.get();
   chain_.add(std::move(recorder));
 }
@@ -134,7 +139,10 @@ void JobObservers::report(Bootstrap& bootstrap, const Callback<const char*>& doi
   if (races_ != nullptr) found_races_ = report_races(bootstrap, races_->log(), segments_, race_, doing) != 0;
   if (recorder_ == nullptr) return;
   if (!profile_.empty()) report_profile(bootstrap);
-  if (me_ != 0 || trace_.empty()) return;
+  if (me_ == 0 && !trace_.empty()) report_trace(bootstrap);
+}
+
+void JobObservers::report_trace(Bootstrap& bootstrap) {
   int joined = 0;
   try {
     joined = merge_trace(trace_, n_pes_, TraceWriters::done);
@@ -145,6 +153,8 @@ void JobObservers::report(Bootstrap& bootstrap, const Callback<const char*>& doi
   if (joined == 0)  // not even this PE's
     throw Error(Code::system, strf("the trace %s is lost: its pieces %s.pe-* were removed while the job ran",
                                    trace_.c_str(), trace_.c_str()));
+  if (counters_ != nullptr && counters_->joined.load(std::memory_order_relaxed) + 1 == session_)
+    counters_->joined.store(session_, std::memory_order_relaxed);
   print_line(-1, trace_told(trace_, joined));
 }
 

@@ -138,6 +138,7 @@ class Traced(unittest.TestCase):
         run = self.finish(self.start([SHOALRUN, "-n", "5", PROGRAM], SHOAL_TRACE="t.json"))
         self.assertEqual(run.returncode, 1, run.stderr)
         self.assertRegex(run.stderr, r"PE 0: shmem_init: " + taken)
+        self.assertNotIn("left alone", run.stderr)  # what it has not begun is not for its launcher to join
         run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))  # nor is that of a job that runs joined
         self.assertEqual(run.returncode, 1, run.stderr)
         self.assertRegex(run.stderr, r"^shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: a job that runs writes them \(process \d+\)\n$")
@@ -219,6 +220,20 @@ class Traced(unittest.TestCase):
             self.assertEqual(run.returncode, 1, run.stderr)
             self.assertRegex(run.stderr, r"shmem_finalize: the trace (/\S*/t.json) is lost: its pieces \1.pe-\* were removed while the job ran")
             self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_trace_of_an_earlier_session_that_is_another_jobs_by_now_is_left_alone(self):
+        first = self.start([SHOALRUN, "-n", str(PES), PROGRAM, "plain", "hang"], SHOAL_TRACE="t.json")
+        self.addCleanup(first.kill)
+        pes = [int(first.stdout.readline()) for _ in range(PES)]
+        guard, runner, _ = self.hanging()
+        os.kill(pes[0], signal.SIGKILL)
+        run = self.finish(first)
+        self.assertEqual(run.stderr.count("trace of"), 2, run.stderr)
+        self.assertIn(self.written("t-2.json", "shoalrun"), run.stderr)
+        self.assertNotIn("left alone", run.stderr)
+        os.kill(runner, signal.SIGKILL)
+        self.finish(guard)
+        self.assertEqual(sorted(self.events(others=["t-2.json"])), list(range(PES)))
 
     def test_times_of_a_killed_job_are_right(self):
         run = self.run_job("kill", SHOAL_TRACE="t.json")

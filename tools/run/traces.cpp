@@ -46,15 +46,16 @@ std::string name_of_trace(const Settings& settings) {
 
 }  // namespace
 
-bool join_traces(const Settings& settings, int n_pes, const std::function<bool(const std::string& trace)>& leave) {
+bool join_traces(const Settings& settings, int n_pes, Sessions sessions,
+                 const std::function<bool(const std::string& trace)>& leave) {
   const std::string name = name_of_trace(settings);
   if (name.empty()) return true;
   try {
-    bool found = true;
-    for (int session = 1; found; ++session) {
+    for (int session = sessions.first; session <= sessions.last.value_or(session); ++session) {
       const std::string trace = session_file(name, session);
-      found = leave(trace) || join(trace, n_pes, settings.nnodes > 1 ? kWritersNs : 0) > 0 ||
-              ::access(trace.c_str(), F_OK) == 0;
+      const bool found = leave(trace) || join(trace, n_pes, settings.nnodes > 1 ? kWritersNs : 0) > 0 ||
+                         ::access(trace.c_str(), F_OK) == 0;
+      if (!found && !sessions.last) break;
     }
     return true;
   } catch (const Error& error) {
