@@ -169,6 +169,6 @@ CrashLine::~CrashLine() {
   crash_speaker.store(-1, std::memory_order_relaxed);
 }
 
-void CrashLine::prepare_thread() noexcept { static thread_local const AlternateStack stack; }
+void CrashLine::prepare_thread() noexcept { AlternateStack::provide(); }
 
 }  // namespace shoal

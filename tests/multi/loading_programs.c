@@ -18,10 +18,17 @@ static void wait_for(int wanted) {
   while (atomic_load(&stage) < wanted) sched_yield();
 }
 
+static void *first_call(void *unused) {
+  shmem_long_p(&word, 4, 0);
+  return unused;
+}
 __attribute__((visibility("default"))) void in_constructor(void) {
   reach(2);
   wait_for(3);
   shmem_long_p(&word, 3, 0);
+  pthread_t fresh;
+  pthread_create(&fresh, NULL, first_call, NULL);
+  pthread_join(fresh, NULL);
 }
 static void *work(void *unused) {
   static long *volatile nowhere;

@@ -47,7 +47,7 @@ MUTABLE_GLOBALS = {
     r"::running_core_$|shoal::device::current_core$": "which kernel a thread runs: what the handler of a crash must find",
     r"::crash_(speaker|process|teller)$": "who tells of a crash: what its handler must find",
     r"::carried$": "which streams' work a thread carries out: it must not wait for them",
-    r"(CpuCore::run\(.*\)|CrashLine::prepare_thread\(\))::stack$": "a thread's own stack for the handler of a crash",
+    r"AlternateStack::provide\(\)::key$": "by which a thread has its own stack for the handler of a crash",
     r"shoal::in_library_thread$": "which threads the library has started: what they call is no call of the program's",
     r"::(mine_?|began|depth|here)$": "a thread's own counts and calls, while somebody watches",
     r"::Turn::here_$": "whether a thread is in init or finalize, for what interrupts it",

@@ -86,7 +86,7 @@ void CpuCore::provide_scratch(std::size_t bytes) noexcept {
 }
 
 void CpuCore::run(RunningLaunch& running, int index) noexcept {
-  static thread_local const AlternateStack stack;  // any thread of the program's may be one that runs a kernel
+  AlternateStack::provide();  // any thread of the program's may be one that runs a kernel
   state_.launch = &running.shared;
   state_.index = index;
   state_.cores = running.launch->cores;
