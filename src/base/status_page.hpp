@@ -17,7 +17,7 @@
 //       68   188    detail     NUL-terminated text: the call's arguments
 //      256    48    wait       what the call waits for, for those who look for the reason (Wait)
 //      304   128    members    bit i: world PE i is one of those who meet
-//      432    88  counters     each by itself, not under the sequence (Counters)
+//      432   104  counters     each by itself, not under the sequence (Counters)
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -73,9 +73,11 @@ struct Counters {
   std::atomic<std::uint64_t> watched;     ///< 1: the two before are counted
   std::atomic<std::uint64_t> others;      ///< (Others)
   std::atomic<std::uint64_t> polls;       ///< how often it has looked in vain for what it waits for
+  std::atomic<std::uint64_t> traces;      ///< the number of the last session of which this PE has begun a trace
+  std::atomic<std::uint64_t> joined;      ///< of PE 0: of so many sessions, from the first on, it has joined the traces
   std::atomic<std::uint64_t> n_pes;  ///< of record 0: how many records there are, in a file with room for more; else 0
 };
-static_assert(sizeof(Counters) == 88);
+static_assert(sizeof(Counters) == 104);
 
 /// What a record says about its PE at one time.
 struct StatusFields {

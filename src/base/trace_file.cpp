@@ -2,6 +2,7 @@
 #include "base/trace_file.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,6 +114,26 @@ class Piece final {
 };
 
 using Pieces = std::vector<std::unique_ptr<Piece>>;
+
+/// While it lives, this process may have as many files open as it may allow itself: all pieces are at once, since each
+/// is locked for as long as it is open.
+class MoreFiles final {
+ public:
+  MoreFiles() noexcept {
+    if (::getrlimit(RLIMIT_NOFILE, &before_) != 0) return;
+    const rlimit most{before_.rlim_max, before_.rlim_max};
+    raised_ = ::setrlimit(RLIMIT_NOFILE, &most) == 0;
+  }
+  ~MoreFiles() {
+    if (raised_) ::setrlimit(RLIMIT_NOFILE, &before_);
+  }
+  MoreFiles(const MoreFiles&) = delete;
+  MoreFiles& operator=(const MoreFiles&) = delete;
+
+ private:
+  rlimit before_{};
+  bool raised_ = false;
+};
 
 Pieces find_pieces(const std::string& file, int n_pes) {
   Pieces pieces;
@@ -255,31 +276,31 @@ void write_piece(std::FILE* file, const Piece& piece, const Clock& clock, bool& 
 
 /// For as long as these live, no other process joins or replaces them; leaves out those that one has meanwhile.
 void take(Pieces& pieces, const std::string& file, TraceWriters writers) {
-  for (const auto& piece : pieces) {
-    const bool locked = lock_piece(piece->fd(), TraceUse::joined);
-    const pid_t joiner = locked ? 0 : user_of_piece(piece->fd(), TraceUse::joined);
-    const pid_t writer = writers == TraceWriters::none ? user_of_piece(piece->fd(), TraceUse::written) : 0;
-    if (!locked || writer != 0)
-      throw Error(Code::peer, strf("the pieces %s.pe-* of the trace are left alone: process %d %s", file.c_str(),
-                                   static_cast<int>(locked ? writer : joiner),
-                                   locked ? "of a job that runs writes them" : "is joining them already"));
-  }
+  const auto leave = [&](const char* why, const std::string& user) {
+    throw Error(Code::peer, strf("the pieces %s.pe-* of the trace are left alone: %s (%s)", file.c_str(), why,
+                                 user.empty() ? "a process that is done now" : user.c_str()));
+  };
+  // Before any is locked: the job that writes them may be about to join them.
+  for (const auto& piece : pieces)
+    if (const std::string writer = user_of_piece(piece->fd(), TraceUse::written);
+        writers == TraceWriters::none && !writer.empty())
+      leave("a job that runs writes them", writer);
+  for (const auto& piece : pieces)
+    if (!lock_piece(piece->fd(), TraceUse::joined))
+      leave("they are being joined already", user_of_piece(piece->fd(), TraceUse::joined));
   std::erase_if(pieces, [](const auto& piece) { return !lies_at(piece->fd(), piece->path()); });
   for (const auto& piece : pieces) piece->read();  // the last of its PE, which may have ended just now
 }
 
-void check_unused(const std::string& file, int pe) {
-  const std::string path = trace_piece(file, pe);
-  const UniqueFd fd = open_piece(path);
-  const pid_t writer = fd ? user_of_piece(fd.get(), TraceUse::written) : 0;
-  const pid_t joiner = fd ? user_of_piece(fd.get(), TraceUse::joined) : 0;
-  if (writer != 0 || joiner != 0)
-    throw Error(
-        Code::invalid_option,
-        strf("SHOAL_TRACE=\"%s\" is taken: process %d %s %s; give each job a name of its own", file.c_str(),
-             static_cast<int>(writer != 0 ? writer : joiner),
-             writer != 0 ? "of another job writes" : "joins what an earlier job wrote, among it", path.c_str()));
+Error taken(const std::string& file, const std::string& path, TraceUse use, const std::string& user) {
+  return Error(
+      Code::invalid_option,
+      strf("SHOAL_TRACE=\"%s\" is taken: %s %s%s; give each job a name of its own", file.c_str(),
+           use == TraceUse::written ? "another job writes" : "what an earlier job wrote is being joined, among it",
+           path.c_str(), user.empty() ? "" : (" (" + user + ")").c_str()));
 }
+
+constexpr TraceUse kUses[] = {TraceUse::written, TraceUse::joined};
 
 }  // namespace
 
@@ -304,21 +325,41 @@ int trace_pieces(const std::string& file) {
   return pes.empty() ? 0 : *std::max_element(pes.begin(), pes.end()) + 1;
 }
 
+void check_unused(const std::string& file) {
+  for (const int pe : pes_with_pieces(file)) {
+    const std::string path = trace_piece(file, pe);
+    const UniqueFd fd = open_piece(path);
+    for (const TraceUse use : kUses)
+      if (const std::string user = fd ? user_of_piece(fd.get(), use) : ""; !user.empty())
+        throw taken(file, path, use, user);
+  }
+}
+
 void remove_piece(const std::string& file, int pe) {
-  check_unused(file, pe);
-  ::unlink(trace_piece(file, pe).c_str());
+  const std::string path = trace_piece(file, pe);
+  const UniqueFd fd = open_piece(path);
+  if (!fd) {
+    if (errno == ELOOP) ::unlink(path.c_str());  // a symbolic link is nobody's piece
+    return;
+  }
+  // Only what is locked is removed: whoever has just made it cannot lock it then, and knows.
+  for (const TraceUse use : kUses) {
+    const bool locked = lock_piece(fd.get(), use);
+    const std::string user = user_of_piece(fd.get(), use);
+    if (!locked || !user.empty()) throw taken(file, path, use, user);
+  }
+  if (lies_at(fd.get(), path)) ::unlink(path.c_str());
 }
 
-void remove_pieces(const std::string& file) {
-  const std::vector<int> pes = pes_with_pieces(file);
-  for (const int pe : pes) check_unused(file, pe);  // all of them, before any is gone
-  for (const int pe : pes) remove_piece(file, pe);
+void remove_other_pieces(const std::string& file, int kept) {
+  for (const int pe : pes_with_pieces(file))
+    if (pe != kept) remove_piece(file, pe);  // to open and close that one would unlock it
 }
 
-pid_t writer_of_trace(const std::string& file, int n_pes) {
-  for (const auto& piece : find_pieces(file, n_pes))
-    if (const pid_t writer = user_of_piece(piece->fd(), TraceUse::written)) return writer;
-  return 0;
+bool is_written(const std::string& file, int n_pes) {
+  for (int pe = 0; pe < n_pes; ++pe)
+    if (const Piece piece(file, pe); piece.good() && !user_of_piece(piece.fd(), TraceUse::written).empty()) return true;
+  return false;
 }
 
 std::string trace_told(const std::string& file, int n_pes) {
@@ -326,6 +367,7 @@ std::string trace_told(const std::string& file, int n_pes) {
 }
 
 int merge_trace(const std::string& file, int n_pes, TraceWriters writers) {
+  const MoreFiles all_at_once;
   Pieces pieces = find_pieces(file, n_pes);
   take(pieces, file, writers);
   if (pieces.empty()) return 0;

@@ -9,8 +9,6 @@
 //     4096  65536  names: 1,024 of 64 bytes each, NUL-terminated
 //    69632         events, 32 bytes each
 #pragma once
-#include <sys/types.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -52,19 +50,20 @@ std::string session_file(const std::string& file, int session);
 std::string trace_piece(const std::string& file, int pe);
 /// One more than the last PE of which there is a piece; 0: none is there.
 int trace_pieces(const std::string& file);
-/// Removes the piece of a PE of an earlier job, which was killed; those of all PEs.
-/// @throws Error {invalid_option} where a job that runs writes it, or somebody joins it
+/// @throws Error {invalid_option} where a job that runs writes one of the pieces, or somebody joins it
+void check_unused(const std::string& file);
+/// Removes the piece of a PE of an earlier job, which was killed; those of all PEs but one. @throws Error as before
 void remove_piece(const std::string& file, int pe);
-void remove_pieces(const std::string& file);
+void remove_other_pieces(const std::string& file, int kept);
 /// "trace of 3 PEs written to FILE"
 std::string trace_told(const std::string& file, int n_pes);
-/// The process of a PE that still writes its piece; 0: none of these.
-pid_t writer_of_trace(const std::string& file, int n_pes);
+/// Whether there is a PE that still writes its piece.
+bool is_written(const std::string& file, int n_pes);
+/// Whether there may still be such: then each of these has written all that counts.
+enum class TraceWriters : bool { none, done };
 /// Joins the pieces of `n_pes` PEs that exist into `file` and removes them.
-/// @param writers  whether there may still be some: then each of these has written all that counts
 /// @return how many there were; 0: nothing was written
 /// @throws Error when `file` cannot be written, or the pieces are another's to join, or to write
-enum class TraceWriters : bool { none, done };
 int merge_trace(const std::string& file, int n_pes, TraceWriters writers = TraceWriters::none);
 
 }  // namespace shoal

@@ -25,9 +25,10 @@ bool lock_piece(int fd, TraceUse use) noexcept {
   return ::fcntl(fd, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN);
 }
 
-pid_t user_of_piece(int fd, TraceUse use) noexcept {
+std::string user_of_piece(int fd, TraceUse use) {
   struct flock lock = byte_of(use);
-  return ::fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+  if (::fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return "";
+  return lock.l_pid > 0 ? "process " + std::to_string(lock.l_pid) : "a process of another container";
 }
 
 bool lies_at(int fd, const std::string& path) noexcept {

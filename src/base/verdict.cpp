@@ -139,7 +139,7 @@ class Inquiry final {
       return "has left by exit or a return from main, and waits for the others in shmem_finalize";
     if (waits_as(pe, WaitKind::lock)) return strf("is in %s, held by PE %d", status.call.c_str(), holder(pe));
     const std::string text = tells_age_ ? describe(status, now_) : describe(status);
-    return text == "computing" ? "is computing, in no call of the library" : "is " + text;
+    return text == "computing" ? "is computing, in no call that waits" : "is " + text;
   }
   /// Who is in the meeting that `pe` waits in.
   std::vector<int> present(int pe) const {

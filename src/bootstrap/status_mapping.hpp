@@ -9,7 +9,7 @@ namespace shoal {
 
 /// How the memory file shows in /proc; the number is raised with any change of StatusRecord, so that tools know whether
 /// they understand it.
-inline constexpr const char* kStatusFileName = "shoal-status.6";
+inline constexpr const char* kStatusFileName = "shoal-status.7";
 
 class StatusMapping final {
  public:

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -38,11 +39,17 @@ std::string trace_name(const std::string& option, int session) {
   return wanted.empty() ? "" : session_file(std::filesystem::absolute(wanted).string(), session);
 }
 
-/// Found out at init, not after the whole run: only the attempt tells.
+/// Found out at init, not after the whole run: only the attempt tells. What is not there yet is not made, since another
+/// job may be writing it just now: a file beside it, or where a link leads, tells as much.
 void check_page(const std::string& page) {
-  UniqueFd fd(::open(page.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (fd) ::unlink(page.c_str());
-  if (!fd && errno == EEXIST) fd.reset(::open(page.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  UniqueFd fd(::open(page.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && errno == ENOENT) {
+    std::filesystem::path at(page);
+    while (std::filesystem::is_symlink(at)) at = at.parent_path() / std::filesystem::read_symlink(at);
+    std::string beside = at.parent_path() / ".shoal-XXXXXX";
+    fd.reset(::mkostemp(beside.data(), O_CLOEXEC));
+    if (fd) ::unlink(beside.c_str());
+  }
   if (!fd)
     throw Error(Code::invalid_option,
                 strf("SHOAL_PROFILE=\"%s\" is not valid: expected a page that can be written, but %s: %s", page.c_str(),
@@ -69,6 +76,8 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
                            int session, Bootstrap& bootstrap)
     : me_(domain.me),
       n_pes_(domain.n_pes),
+      session_(static_cast<std::uint64_t>(session)),
+      counters_(status == nullptr ? nullptr : &status->record(me_)->counters),
       segments_(*domain.segments),
       race_{static_cast<int>(options.race_status), static_cast<std::uint64_t>(options.race_progress) * 1'000'000'000},
       profile_(profile_wanted(options.profile, session)),
@@ -78,7 +87,7 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
   if (!all_calls && (options.check || !profile_.empty() || !trace_.empty()))
     shortcuts_ = std::make_unique<Shortcuts>(segments_, me_, Watching{options.check, !trace_.empty()});
   // First, so that the meetings of the check are in the time of the calls that it checks: there, too, they wait.
-  if (!profile_.empty() || !trace_.empty()) add_recorder(domain, status, bootstrap);
+  if (!profile_.empty() || !trace_.empty()) add_recorder(domain, bootstrap);
   if (options.check)
     chain_.add(std::make_unique<Checker>(domain, status == nullptr ? nullptr : status->record(0), thread_level,
                                          shortcuts_.get()));
@@ -92,16 +101,19 @@ JobObservers::JobObservers(const Options& options, const Domain& domain, StatusM
 /// PE 0's first: where another job writes that trace, nobody else has begun.
 std::unique_ptr<TraceWriter> JobObservers::make_trace(Bootstrap& bootstrap) const {
   if (trace_.empty()) return nullptr;
-  const auto make = [&] { return std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id); };
+  const auto make = [&] {
+    auto writer = std::make_unique<TraceWriter>(trace_, me_, n_pes_, read_topology().boot_id);
+    if (counters_ != nullptr) counters_->traces.store(session_, std::memory_order_relaxed);
+    return writer;
+  };
   auto writer = me_ == 0 ? make() : nullptr;
   bootstrap.barrier();
   return me_ == 0 ? std::move(writer) : make();
 }
 
-void JobObservers::add_recorder(const Domain& domain, StatusMapping* status, Bootstrap& bootstrap) {
+void JobObservers::add_recorder(const Domain& domain, Bootstrap& bootstrap) {
   if (me_ == 0 && profile_.ends_with(".html")) check_page(profile_);
-  auto recorder = std::make_unique<Recorder>(domain, status == nullptr ? nullptr : &status->record(me_)->counters,
-                                             make_trace(bootstrap), shortcuts_.get());
+  auto recorder = std::make_unique<Recorder>(domain, counters_, make_trace(bootstrap), shortcuts_.get());
   recorder_ = recorder.get();
   chain_.add(std::move(recorder));
 }
@@ -127,13 +139,23 @@ void JobObservers::report(Bootstrap& bootstrap, const Callback<const char*>& doi
   if (races_ != nullptr) found_races_ = report_races(bootstrap, races_->log(), segments_, race_, doing) != 0;
   if (recorder_ == nullptr) return;
   if (!profile_.empty()) report_profile(bootstrap);
-  if (me_ != 0 || trace_.empty()) return;
+  if (me_ == 0 && !trace_.empty()) report_trace(bootstrap);
+}
+
+void JobObservers::report_trace(Bootstrap& bootstrap) {
+  int joined = 0;
   try {
-    if (const int joined = merge_trace(trace_, n_pes_, TraceWriters::done); joined > 0)
-      print_line(-1, trace_told(trace_, joined));
+    joined = merge_trace(trace_, n_pes_, TraceWriters::done);
   } catch (const Error&) {
-    if (!bootstrap.launched()) throw;  // else the launcher tries again, and says so
+    if (!bootstrap.launched()) throw;
+    return;  // the launcher tries again, and says so
   }
+  if (joined == 0)  // not even this PE's
+    throw Error(Code::system, strf("the trace %s is lost: its pieces %s.pe-* were removed while the job ran",
+                                   trace_.c_str(), trace_.c_str()));
+  if (counters_ != nullptr && counters_->joined.load(std::memory_order_relaxed) + 1 == session_)
+    counters_->joined.store(session_, std::memory_order_relaxed);
+  print_line(-1, trace_told(trace_, joined));
 }
 
 void JobObservers::report_profile(Bootstrap& bootstrap) {

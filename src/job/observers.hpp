@@ -45,10 +45,13 @@ class JobObservers final {
   int end_status() const noexcept { return found_races_ ? race_.status : 0; }
 
  private:
-  void add_recorder(const Domain& domain, StatusMapping* status, Bootstrap& bootstrap);
+  void add_recorder(const Domain& domain, Bootstrap& bootstrap);
   std::unique_ptr<TraceWriter> make_trace(Bootstrap& bootstrap) const;
+  void report_trace(Bootstrap& bootstrap);
   void report_profile(Bootstrap& bootstrap);
   const int me_, n_pes_;
+  const std::uint64_t session_;
+  Counters* const counters_;  // this PE's, for the launcher; may be null
   const SegmentTable& segments_;
   const RaceOptions race_;
   bool found_races_ = false;              // on PE 0

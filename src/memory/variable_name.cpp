@@ -50,8 +50,9 @@ std::vector<Variable> read_variables() {
 /// moved.
 std::string spelled(const std::string& symbol) {
   const std::string plain = symbol.substr(0, symbol.find('.', 1));
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(plain.c_str(), nullptr, nullptr, nullptr),
-                                                    std::free);
+  const bool is_mangled = plain.starts_with("_Z");  // else it is C's: the type called "a" is none of its
+  const std::unique_ptr<char, void (*)(void*)> name(
+      is_mangled ? abi::__cxa_demangle(plain.c_str(), nullptr, nullptr, nullptr) : nullptr, std::free);
   const std::string text = name != nullptr ? name.get() : plain;
   return text.size() <= kLongest ? text : text.substr(0, kLongest - 3) + "...";
 }

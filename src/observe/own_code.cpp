@@ -132,10 +132,10 @@ std::string function_at(const char* path, std::uintptr_t offset) {
   each_function(path, [&](std::string_view name, const CodeRange& where) {
     if (where.holds(offset)) found = name;
   });
-  int status = -1;
-  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(found.c_str(), nullptr, nullptr, &status),
+  if (!found.starts_with("_Z")) return found;  // C's: to demangle "f" gives the type float
+  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(found.c_str(), nullptr, nullptr, nullptr),
                                                      std::free);
-  return status == 0 ? plain.get() : found;
+  return plain != nullptr ? plain.get() : found;
 }
 
 bool is_header_path(const char* path) noexcept {

@@ -33,14 +33,22 @@ constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, in headers of 2022 a
 /// hoped with. @return 0 or the error
 int reserve_room(int fd, char* file, std::size_t begin, std::size_t end) noexcept {
   const std::size_t page = begin - begin % static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  bool fallocated = false;
   while (::madvise(file + page, end - page, kPopulateWrite) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
     if (errno != EFAULT) return errno == EINVAL ? 0 : errno;
-    // Something is wrong with the disk; the file system says what.
-    const int code = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin));
-    return code == 0 ? EIO : code;
+    // Something is wrong with the disk; the file system says what, or has room by now.
+    if (fallocated) return EIO;
+    if (const int code = ::posix_fallocate(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin))) return code;
+    fallocated = true;
   }
   return 0;
+}
+
+[[noreturn]] void refuse(const std::string& file, const std::string& what, int code) {
+  throw Error(Code::invalid_option,
+              strf("SHOAL_TRACE=\"%s\" is not valid: expected a file that can be written, but %s: %s", file.c_str(),
+                   what.c_str(), std::strerror(code)));
 }
 
 bool is_directory(const std::string& file) {
@@ -54,37 +62,22 @@ constexpr std::size_t length_of(std::uint64_t events) { return kTraceEventsAt + 
 
 TraceWriter::TraceWriter(const std::string& file, int pe, int n_pes, const std::string& machine)
     : path_(std::filesystem::absolute(trace_piece(file, pe))), length_(length_of(kRoom)) {
-  const auto refuse = [&](const std::string& what, int code) {
-    throw Error(Code::invalid_option,
-                strf("SHOAL_TRACE=\"%s\" is not valid: expected a file that can be written, but %s: %s", file.c_str(),
-                     what.c_str(), std::strerror(code)));
-  };
-  if (is_directory(file)) refuse(file, EISDIR);
-  pe == 0 ? remove_pieces(file) : remove_piece(file, pe);
+  if (is_directory(file)) refuse(file, file, EISDIR);
+  if (pe == 0) check_unused(file);  // all of them, before any is gone
+  remove_piece(file, pe);
   fd_.reset(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!fd_) refuse(path_, errno);
+  if (!fd_) refuse(file, path_, errno);
   // Another job that begins just now may have taken it for one that nobody writes.
   if (!lock_piece(fd_.get(), TraceUse::written) || !lies_at(fd_.get(), path_))
-    refuse("another job begins " + path_, EEXIST);
-  {
-    const NoFileSizeSignal quiet;
-    if (::ftruncate(fd_.get(), static_cast<off_t>(length_)) != 0) {
-      const int code = errno;
-      ::unlink(path_.c_str());
-      refuse(path_, code);
-    }
-  }
-  void* at = ::mmap(nullptr, length_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
-  if (at == MAP_FAILED) throw_errno("mmap of " + path_);
-  char* bytes = static_cast<char*>(at);
-  if (const int code = reserve_room(fd_.get(), bytes, 0, length_of(kStep))) {
-    ::munmap(at, length_);
+    refuse(file, "another job begins " + path_, EEXIST);
+  try {
+    // Not before: a job that begins just now sees that this one has, and its PEs make no pieces.
+    if (pe == 0) remove_other_pieces(file, pe);
+    map(file);
+  } catch (...) {
     ::unlink(path_.c_str());
-    refuse(path_, code);
+    throw;
   }
-  header_ = new (at) TraceHeader{};
-  names_ = bytes + kTraceNamesAt;
-  events_ = reinterpret_cast<TraceEvent*>(bytes + kTraceEventsAt);
   header_->size = sizeof(TraceEvent);
   header_->pe = pe;
   header_->n_pes = n_pes;
@@ -99,6 +92,23 @@ TraceWriter::TraceWriter(const std::string& file, int pe, int n_pes, const std::
     helper_ = std::thread([this] { help(); });
   } catch (const std::system_error&) {
   }
+}
+
+void TraceWriter::map(const std::string& file) {
+  {
+    const NoFileSizeSignal quiet;
+    if (::ftruncate(fd_.get(), static_cast<off_t>(length_)) != 0) refuse(file, path_, errno);
+  }
+  void* at = ::mmap(nullptr, length_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+  if (at == MAP_FAILED) throw_errno("mmap of " + path_);
+  char* bytes = static_cast<char*>(at);
+  if (const int code = reserve_room(fd_.get(), bytes, 0, length_of(kStep))) {
+    ::munmap(at, length_);
+    refuse(file, path_, code);
+  }
+  header_ = new (at) TraceHeader{};
+  names_ = bytes + kTraceNamesAt;
+  events_ = reinterpret_cast<TraceEvent*>(bytes + kTraceEventsAt);
 }
 
 TraceWriter::~TraceWriter() {
@@ -155,12 +165,11 @@ std::uint16_t TraceWriter::name(const char* text) noexcept {
 
 void TraceWriter::extend() noexcept {
   const std::uint64_t room = header_->room + kStep;
-  const int error = room > kRoom ? 0
-                                 : reserve_room(fd_.get(), reinterpret_cast<char*>(header_), length_of(header_->room),
-                                                length_of(room));
-  full_ = room > kRoom || error != 0;
-  if (full_) header_->error = error;
-  if (full_) return;
+  full_ = true;
+  if (room > kRoom) return;
+  header_->error = reserve_room(fd_.get(), reinterpret_cast<char*>(header_), length_of(header_->room), length_of(room));
+  if (header_->error != 0) return;
+  full_ = false;
   mark();
   header_->room = room;
   room_.store(room, std::memory_order_relaxed);
@@ -180,7 +189,7 @@ void TraceWriter::finish() noexcept {
   finished_ = true;
   room_.store(0, std::memory_order_relaxed);
   const std::uint64_t used = std::min(header_->events.load(std::memory_order_relaxed), header_->room);
-  [[maybe_unused]] const int done = ::truncate(path_.c_str(), static_cast<off_t>(length_of(used)));
+  [[maybe_unused]] const int done = ::ftruncate(fd_.get(), static_cast<off_t>(length_of(used)));
 }
 
 }  // namespace shoal

@@ -42,6 +42,8 @@ class TraceWriter final {
   static constexpr std::uint64_t kStep = 4096;
   /// Events that a thread takes at once: an atomic operation each would wait for the stores of the calls to be done.
   static constexpr std::uint64_t kTaken = 128;
+  /// Gives the piece of `file` its length, and maps it. @throws Error
+  void map(const std::string& file);
   /// Brings the clocks' relation up to date. To be called with mutex_ held, as soon as there is a helper.
   void mark() noexcept;
   /// Has the next step made ready by the helper, in time.

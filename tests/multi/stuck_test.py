@@ -28,7 +28,7 @@ DEADLINE = 60  # seconds
 # case -> (number of PEs, patterns that the table must show)
 CASES = {
     "absent": (3, [r"PE 0: in shmem_barrier_all\(PE 0 of a team of 3 PEs, meeting 1\) for", r"PE 2: computing",
-                   r"PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is computing, in no call of the library"]),
+                   r"PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is computing, in no call that waits"]),
     "returned": (3, [r"PE 1 never entered the shmem_barrier_all that PEs 0 and 2 wait in: it has left by exit or a return from main"]),
     "holder": (3, [r"PE 2: in shmem_set_lock\(lock static data \+ 0x[0-9a-f]+ \(lock_[ab]\), behind PE 0 in its queue\)",
                    r"PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is in shmem_set_lock, held by PE 0",
@@ -139,7 +139,7 @@ class Stuck(unittest.TestCase):
         found = self.look(process.pid, lambda job: any("is stopped" in verdict for verdict in job["verdicts"]))
         stopped = f"PE 0 is stopped by a signal: what waits for it goes on once process {found['pes'][0]['pid']} is continued"
         self.assertEqual(found["verdicts"],
-                         [stopped, "PE 2 never entered the shmem_finalize that PEs 0 and 1 wait in: it is computing, in no call of the library"])
+                         [stopped, "PE 2 never entered the shmem_finalize that PEs 0 and 1 wait in: it is computing, in no call that waits"])
         self.line_of(process, r"PE 0 .* is stopped by signal 19")
         os.kill(found["pes"][2]["pid"], signal.SIGUSR1)  # PE 2 goes on, and finalizes
         self.look(process.pid, lambda job: job["pes"][1]["phase"] == job["pes"][2]["phase"] == "closing" and job["verdicts"] == [stopped])
@@ -243,7 +243,7 @@ class Stuck(unittest.TestCase):
         view = subprocess.Popen([TOP, "--delay", "0.1", str(process.pid)], stdin=terminal, stdout=terminal, env=environment())
         os.close(terminal)
         drawn, deadline = b"", time.monotonic() + DEADLINE
-        while not re.search(rb"PE 2 never entered.*in no call of.*PE 2 never entered", drawn, re.S):  # two pictures
+        while not re.search(rb"PE 2 never entered.*in no call that.*PE 2 never entered", drawn, re.S):  # two pictures
             self.assertLess(time.monotonic(), deadline, drawn[-2000:])
             drawn += os.read(controller, 65536)
         text = drawn.decode(errors="replace")
@@ -262,7 +262,7 @@ class Stuck(unittest.TestCase):
         self.assertLessEqual(max(map(len, lines)), 80)
         verdict = next(i for i, line in enumerate(lines) if line.startswith("PE 2 never entered"))
         self.assertEqual(lines[verdict : verdict + 2], ["PE 2 never entered the shmem_barrier_all that PEs 0 and 1 wait in: it is",
-                                                        "  computing, in no call of the library"])
+                                                        "  computing, in no call that waits"])
 
     def test_top_s_help_names_what_json_has(self):
         process = self.start("absent", 3)

@@ -11,6 +11,7 @@
 //   batch  ten blocks of 16 bytes to the next PE in one call, and back
 //   pointer  PE 0 says whether it may use PE 1's memory directly
 //   refused  no job: init refuses more memory than there are addresses
+//   lose   each removes its piece of t.json
 //   differ PE 0 meets the others while they reduce
 #include <shmem.h>
 #include <shmemx.h>
@@ -106,6 +107,11 @@ static int run(const char *mode) {
     shmem_long_broadcast(SHMEM_TEAM_WORLD, large[0], large[1], kLarge, 0);
   }
   if (strcmp(mode, "late") == 0) come_late(me);
+  if (strcmp(mode, "lose") == 0) {
+    char piece[32];
+    snprintf(piece, sizeof piece, "t.json.pe-%d", me);
+    remove(piece);
+  }
   if (strcmp(mode, "differ") == 0 && me == 0) shmem_barrier_all();
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, data, data, 16);
   shmem_finalize();

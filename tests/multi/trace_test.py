@@ -134,17 +134,33 @@ class Traced(unittest.TestCase):
 
     def test_of_two_jobs_with_one_trace_the_second_is_refused_and_the_first_keeps_it(self):
         guard, runner, _ = self.hanging()
-        taken = r'SHOAL_TRACE="/\S*/t.json" is taken: process \d+ of another job writes /\S*/t.json.pe-\d; give each job a name of its own\n'
+        taken = r'SHOAL_TRACE="/\S*/t.json" is taken: another job writes /\S*/t.json.pe-\d \(process \d+\); give each job a name of its own\n'
         run = self.finish(self.start([SHOALRUN, "-n", "5", PROGRAM], SHOAL_TRACE="t.json"))
         self.assertEqual(run.returncode, 1, run.stderr)
         self.assertRegex(run.stderr, r"PE 0: shmem_init: " + taken)
+        self.assertNotIn("left alone", run.stderr)  # what it has not begun is not for its launcher to join
         run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))  # nor is that of a job that runs joined
         self.assertEqual(run.returncode, 1, run.stderr)
-        self.assertRegex(run.stderr, r"^shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: process \d+ of a job that runs writes them\n$")
+        self.assertRegex(run.stderr, r"^shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: a job that runs writes them \(process \d+\)\n$")
         self.assertEqual(sorted(os.listdir(self.folder)), [f"t.json.pe-{pe}" for pe in range(PES)])
         os.kill(runner, signal.SIGKILL)
         run = self.finish(guard)
         self.assertIn(self.written("t.json", "shoalrun"), run.stderr)
+        self.assertEqual(sorted(self.events()), list(range(PES)))
+
+    def test_a_job_in_another_pid_namespace_is_seen(self):
+        apart = ["unshare", "-Urpf", "--mount-proc"]
+        if subprocess.run([*apart, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no pid namespaces for users here")
+        guard, runner, _ = self.hanging()
+        run = self.finish(self.start([*apart, SHOALRUN, "-n", str(PES), PROGRAM], SHOAL_TRACE="t.json"))
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, r"is taken: another job writes /\S*/t.json.pe-\d \(a process of another container\); give")
+        run = self.finish(self.start([*apart, SHOALRUN, "--join-trace", "t.json"]))
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertRegex(run.stderr, r"are left alone: a job that runs writes them \(a process of another container\)\n")
+        os.kill(runner, signal.SIGKILL)
+        self.finish(guard)
         self.assertEqual(sorted(self.events()), list(range(PES)))
 
     def test_what_somebody_joins_is_left_alone(self):
@@ -152,14 +168,24 @@ class Traced(unittest.TestCase):
         with open(os.path.join(self.folder, "t.json.pe-1"), "r+b") as piece:
             fcntl.lockf(piece, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1)  # as one does who joins it
             os.kill(runner, signal.SIGKILL)
-            alone = rf"shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: process {os.getpid()} is joining them already\n"
+            alone = rf"shoalrun: the pieces /\S*/t.json.pe-\* of the trace are left alone: they are being joined already \(process {os.getpid()}\)\n"
             self.assertRegex(self.finish(guard).stderr, alone)
             self.assertRegex(self.finish(self.start([SHOALRUN, "--join-trace", "t.json"])).stderr, f"^{alone}$")
             run = self.run_job(SHOAL_TRACE="t.json")
-            self.assertRegex(run.stderr, rf"is taken: process {os.getpid()} joins what an earlier job wrote, among it /\S*/t.json.pe-1; give")
+            self.assertRegex(run.stderr, rf"is taken: what an earlier job wrote is being joined, among it /\S*/t.json.pe-1 \(process {os.getpid()}\); give")
         self.assertEqual(sorted(os.listdir(self.folder)), [f"t.json.pe-{pe}" for pe in range(PES)])
         run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))
         self.assertEqual((run.returncode, run.stderr), (0, self.written("t.json", "shoalrun")))
+        self.assertEqual(sorted(self.events()), list(range(PES)))
+
+    def test_whoever_may_not_join_a_trace_does_not_hold_it_up(self):
+        guard, runner, _ = self.hanging()
+        with open(os.path.join(self.folder, "t.json.pe-0"), "r+b") as piece:
+            fcntl.lockf(piece, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1)  # whoever locked before it looks for writers would name us
+            run = self.finish(self.start([SHOALRUN, "--join-trace", "t.json"]))
+        self.assertRegex(run.stderr, r"are left alone: a job that runs writes them \(process \d+\)\n")
+        os.kill(runner, signal.SIGKILL)
+        self.finish(guard)
         self.assertEqual(sorted(self.events()), list(range(PES)))
 
     def test_what_is_no_piece_is_not_joined_and_told(self):
@@ -187,6 +213,27 @@ class Traced(unittest.TestCase):
                 pass
         self.assertEqual(self.run_job(SHOAL_TRACE="t.json").returncode, 0)
         self.events(others=["t.json.pe-x", "other.json.pe-9"])
+
+    def test_a_trace_that_is_lost_is_told(self):
+        for command in ([SHOALRUN, "-n", str(PES), PROGRAM, "lose"], [PROGRAM, "lose"]):
+            run = self.finish(self.start(command, SHOAL_TRACE="t.json"))
+            self.assertEqual(run.returncode, 1, run.stderr)
+            self.assertRegex(run.stderr, r"shmem_finalize: the trace (/\S*/t.json) is lost: its pieces \1.pe-\* were removed while the job ran")
+            self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_trace_of_an_earlier_session_that_is_another_jobs_by_now_is_left_alone(self):
+        first = self.start([SHOALRUN, "-n", str(PES), PROGRAM, "plain", "hang"], SHOAL_TRACE="t.json")
+        self.addCleanup(first.kill)
+        pes = [int(first.stdout.readline()) for _ in range(PES)]
+        guard, runner, _ = self.hanging()
+        os.kill(pes[0], signal.SIGKILL)
+        run = self.finish(first)
+        self.assertEqual(run.stderr.count("trace of"), 2, run.stderr)
+        self.assertIn(self.written("t-2.json", "shoalrun"), run.stderr)
+        self.assertNotIn("left alone", run.stderr)
+        os.kill(runner, signal.SIGKILL)
+        self.finish(guard)
+        self.assertEqual(sorted(self.events(others=["t-2.json"])), list(range(PES)))
 
     def test_times_of_a_killed_job_are_right(self):
         run = self.run_job("kill", SHOAL_TRACE="t.json")
@@ -356,6 +403,17 @@ class Traced(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, self.written("t.json")))
         for pe, events in self.events().items():
             self.assertEqual(sum(event["name"] == "shmem_long_p" for event in events), 20100, pe)
+
+    def test_a_page_may_be_a_link_to_what_is_not_there_yet(self):
+        os.mkdir(os.path.join(self.folder, "pages"))
+        os.symlink("pages/next.html", os.path.join(self.folder, "p.html"))
+        os.symlink("real.html", os.path.join(self.folder, "pages", "next.html"))
+        run = self.run_job(SHOAL_PROFILE="p.html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "pages"))), ["next.html", "real.html"])
+        os.symlink("/nowhere/q.html", os.path.join(self.folder, "q.html"))
+        run = self.run_job(SHOAL_PROFILE="q.html")
+        self.assertRegex(run.stderr, r"PE 0: shmem_init: .* expected a page that can be written, but /\S*/q.html: No such file or directory")
 
     def test_bad_names_are_refused_by_init(self):
         for variable, value, pattern in (("SHOAL_PROFILE", "yes", "expected 0, 1 or the name of a page"),

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles and traces: what is counted and timed, and how the pieces of a trace become one.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -133,13 +138,16 @@ TEST(Profile, AddsUpWhatEachPePacked) {
 TEST(RaceProgress, IsToldWhereItTakesLongAndThenSeldom) {
   constexpr std::uint64_t kStart = 1000, kPause = 10'000'000'000;
   RaceProgress progress(kStart, kPause), always(kStart, 0);
-  const auto after = [&](std::uint64_t ns, std::uint64_t done) { return progress.line("search", done, 200, kStart + ns); };
+  const auto after = [&](std::uint64_t ns, std::uint64_t done) {
+    return progress.line("search", done, 200, kStart + ns);
+  };
   EXPECT_EQ(after(RaceProgress::kFirstNs - 1, 100), "");
   EXPECT_EQ(after(RaceProgress::kFirstNs, 100), "race: search: 50 % done after 2 s");
   EXPECT_EQ(after(RaceProgress::kFirstNs + kPause - 1, 110), "");
   EXPECT_EQ(after(RaceProgress::kFirstNs + kPause, 180), "race: search: 90 % done after 12 s");
   for (std::uint64_t done : {50u, 100u})
-    EXPECT_EQ(always.line("search", done, 200, kStart), strf("race: search: %d %% done after 0 s", static_cast<int>(done / 2)));
+    EXPECT_EQ(always.line("search", done, 200, kStart),
+              strf("race: search: %d %% done after 0 s", static_cast<int>(done / 2)));
 }
 
 class Trace : public testing::Test {
@@ -225,6 +233,58 @@ TEST_F(Trace, OfWhoIsKilledKnowsTheClock) {
   EXPECT_NE(header(), 0u);
 }
 
+/// What two processes that begin at once share.
+struct Meeting {
+  std::atomic<int> arrived{0}, writers{0};
+  std::atomic<bool> late{false};
+  void meet(int times) {
+    arrived.fetch_add(1);
+    for (const std::uint64_t by = now_ns() + 60 * kSecond; arrived.load() < 2 * times && !late.load();) {
+      if (now_ns() >= by) late.store(true);
+      std::this_thread::yield();
+    }
+  }
+};
+
+TEST_F(Trace, OfTwoJobsThatBeginAtOnceOneAtMostHasIt) {
+  constexpr int kRounds = 500;
+  void* memory = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  Meeting& shared = *new (memory) Meeting;
+  const pid_t other = ::fork();
+  int most = 0;
+  for (int round = 0, met = 0; round < kRounds && !shared.late.load(); ++round) {
+    shared.meet(++met);
+    std::unique_ptr<TraceWriter> mine;
+    try {
+      mine = std::make_unique<TraceWriter>(file_, 0, 1, "a");
+      shared.writers.fetch_add(1);
+    } catch (const Error&) {
+    }
+    shared.meet(++met);
+    if (other != 0) most = std::max(most, shared.writers.exchange(0));
+    mine.reset();
+    shared.meet(++met);
+  }
+  if (other == 0) ::_exit(0);
+  ::waitpid(other, nullptr, 0);
+  EXPECT_FALSE(shared.late.load());
+  EXPECT_EQ(most, 1);
+  ::munmap(memory, sizeof(Meeting));
+}
+
+TEST_F(Trace, GoesOnWhereRoomIsThereOnTheSecondLook) {
+  TraceWriter writer(file_, 0, 1, "a");
+  constexpr std::uint64_t kTwoSteps = 8192;
+  std::filesystem::resize_file(trace_piece(file_, 0), kTraceEventsAt + kTwoSteps / 2 * sizeof(TraceEvent));
+  for (std::uint64_t taken = 0; taken < kTwoSteps;) {  // what was cut off cannot be touched, until it is asked for
+    const std::span<TraceEvent> some = writer.take();
+    ASSERT_FALSE(some.empty()) << taken;
+    some.back().begin = 1;
+    taken += some.size();
+  }
+}
+
 TEST_F(Trace, OfAPeThatStillRunsMayBecomeShorter) {
   write_piece(0, "a", 100, 5000, 100 + kSecond, 5000 + kSecond, kSecond);
   TraceHeader header{};
@@ -246,6 +306,23 @@ TEST_F(Trace, TellsWhyCallsAreMissing) {
         .write(reinterpret_cast<const char*>(&header), sizeof header);
     EXPECT_NE(merged(1).find(strf("7 later calls are not in this trace: %s\"", why)), std::string::npos);
   }
+}
+
+TEST_F(Trace, MayHaveMorePiecesThanFilesMayBeOpen) {
+  constexpr rlim_t kFiles = 64;
+  constexpr int kPes = 200;
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max < kPes + kFiles) GTEST_SKIP() << "the limit cannot be raised here";
+  for (int pe = 0; pe < kPes; ++pe) write_piece(pe, "a", 100, 5000, 100 + kSecond, 5000 + kSecond, kSecond);
+  const rlimit low{kFiles, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_FALSE(is_written(file_, kPes));
+  EXPECT_NO_THROW(merged(kPes));
+  rlimit after;
+  EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &after), 0);
+  EXPECT_EQ(after.rlim_cur, kFiles);
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(Trace, ThatCannotBeWrittenLeavesWhatWasThere) {

@@ -148,7 +148,7 @@ TEST(Verdict, AnActiveSetOnTwoArraysNeverMeets) {
 
 TEST(Verdict, LeavingByExitAndByFinalizeIsTheSameMeeting) {
   const std::vector<PeState> pes{meeting("shmem_finalize", 1, 3), meeting("shmem_finalize at exit", 1, 3), computing()};
-  EXPECT_EQ(all(explain(pes, kNow)), "PE 2 never entered the shmem_finalize that PEs 0 and 1 wait in: it is computing, in no call of the library\n");
+  EXPECT_EQ(all(explain(pes, kNow)), "PE 2 never entered the shmem_finalize that PEs 0 and 1 wait in: it is computing, in no call that waits\n");
   EXPECT_TRUE(find_deadlock(pes, kNow, 1).empty());
   EXPECT_TRUE(find_deadlock({meeting("shmem_finalize", 1, 2), in_phase(Phase::leaving)}, kNow, 1).empty());
 }

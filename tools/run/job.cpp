@@ -24,6 +24,8 @@
 namespace shoal::run {
 namespace {
 
+constexpr std::uint64_t kMostSessions = 1'000'000;  // whatever a PE has written there
+
 /// Each PE costs the launcher up to five descriptors; the PEs themselves get the limit as it was.
 rlimit raise_file_limit() {
   rlimit before;
@@ -117,9 +119,21 @@ bool Job::sees_others(const std::string& trace) const {
   return false;
 }
 
+/// Those of which a PE here has begun the trace, and PE 0, where it is here, has not joined it.
+Sessions Job::sessions_to_join() const {
+  const auto told = [this](int pe, std::atomic<std::uint64_t> Counters::*which) {
+    const std::uint64_t number = (status_page_.record(pe)->counters.*which).load(std::memory_order_relaxed);
+    return static_cast<int>(std::min<std::uint64_t>(number, kMostSessions));
+  };
+  int last = 0;
+  for (int pe = 0; pe < settings_.npes; ++pe) last = std::max(last, told(number(pe), &Counters::traces));
+  return {told(0, &Counters::joined) + 1, last};
+}
+
 /// What PE 0 had no time for: traces are joined, and of other reports it is said that there are none.
 void Job::judge_reports() {
-  if (!join_traces(settings_, total_, [this](const std::string& trace) { return sees_others(trace); }))
+  if (!join_traces(settings_, total_, sessions_to_join(),
+                   [this](const std::string& trace) { return sees_others(trace); }))
     status_ = std::max(status_, 1);
   if (no_reports_told_ || settings_.node_rank != 0) return;
   bool lost = false;

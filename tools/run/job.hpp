@@ -20,6 +20,7 @@
 #include "output.hpp"
 #include "report.hpp"
 #include "spawn.hpp"
+#include "traces.hpp"
 
 namespace shoal::run {
 
@@ -92,6 +93,7 @@ class Job final {
   void finish_output();
   void judge_output();
   void judge_reports();
+  Sessions sessions_to_join() const;
   bool sees_others(const std::string& trace) const;
   void tell(const std::string& text);
   void print(const std::string& line);

@@ -60,7 +60,7 @@ int run_job(const Settings& settings, const std::string& program, int guard_fd) 
 
 /// What the process that ran the job can no longer do. Where there are further launchers, their PEs may still write.
 void rescue(const Settings& settings) {
-  join_traces(settings, settings.npes, [&](const std::string& trace) {
+  join_traces(settings, settings.npes, {}, [&](const std::string& trace) {
     if (settings.nnodes > 1 && trace_pieces(trace) > 0)
       say(strf(
           "the pieces %s.pe-* of the trace are left: shoalrun --join-trace %s joins them, once the job has ended on "

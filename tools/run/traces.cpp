@@ -26,7 +26,7 @@ constexpr std::uint64_t kWritersNs = 2'000'000'000;
 
 /// @param grace_ns  for those that write it to end, whom others are ending
 int join(const std::string& trace, int n_pes, std::uint64_t grace_ns) {
-  for (const std::uint64_t deadline = now_ns() + grace_ns; now_ns() < deadline && writer_of_trace(trace, n_pes) != 0;)
+  for (const std::uint64_t deadline = now_ns() + grace_ns; now_ns() < deadline && is_written(trace, n_pes);)
     ::poll(nullptr, 0, 2);
   const int joined = merge_trace(trace, n_pes);
   if (joined > 0) say(trace_told(trace, joined));
@@ -46,15 +46,16 @@ std::string name_of_trace(const Settings& settings) {
 
 }  // namespace
 
-bool join_traces(const Settings& settings, int n_pes, const std::function<bool(const std::string& trace)>& leave) {
+bool join_traces(const Settings& settings, int n_pes, Sessions sessions,
+                 const std::function<bool(const std::string& trace)>& leave) {
   const std::string name = name_of_trace(settings);
   if (name.empty()) return true;
   try {
-    bool found = true;
-    for (int session = 1; found; ++session) {
+    for (int session = sessions.first; session <= sessions.last.value_or(session); ++session) {
       const std::string trace = session_file(name, session);
-      found = leave(trace) || join(trace, n_pes, settings.nnodes > 1 ? kWritersNs : 0) > 0 ||
-              ::access(trace.c_str(), F_OK) == 0;
+      const bool found = leave(trace) || join(trace, n_pes, settings.nnodes > 1 ? kWritersNs : 0) > 0 ||
+                         ::access(trace.c_str(), F_OK) == 0;
+      if (!found && !sessions.last) break;
     }
     return true;
   } catch (const Error& error) {

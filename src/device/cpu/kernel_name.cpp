@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -82,7 +83,7 @@ const char* find_symbol(const File& file, std::uintptr_t value) {
     const auto& names = sections[section.sh_link];
     for (std::size_t k = 0; symbols != nullptr && k < count; ++k)
       if ((symbols[k].st_info & 0xf) == STT_FUNC && symbols[k].st_shndx != SHN_UNDEF &&
-          value - symbols[k].st_value < (symbols[k].st_size | 1) && symbols[k].st_name < names.sh_size)
+          value - symbols[k].st_value < std::max<std::uintptr_t>(symbols[k].st_size, 1) && symbols[k].st_name < names.sh_size)
         return file.at<char>(names.sh_offset + symbols[k].st_name);
   }
   return nullptr;
