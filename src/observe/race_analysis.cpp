@@ -302,7 +302,9 @@ class Analysis final {
     }
     switch (kind(one)) {
       case CallKind::wait:
-      case CallKind::test: return acquire_waited(pe, pe, one.local);
+      case CallKind::test:
+        if (one.sees_none == 0) acquire_waited(pe, pe, one.local);
+        return;
       case CallKind::atomic:
         if (valid(one.pe) && one.starts_late == 0) acquire_waited(pe, one.pe, one.remote);
         return;

@@ -64,8 +64,8 @@ bool has_effect(const Call& call) noexcept {
 
 /// A wait for a word of another PE is noted by the atomics that it is made of, a batch by its blocks.
 bool tells_nothing(const Call& call) noexcept {
-  if (call.kind == CallKind::local || call.parts) return true;
-  return (call.kind == CallKind::wait || call.kind == CallKind::test) && call.local == nullptr;
+  if (call.kind == CallKind::wait || call.kind == CallKind::test) return call.local == nullptr;
+  return call.kind == CallKind::local || call.parts;
 }
 
 class Writer {
@@ -230,7 +230,7 @@ bool RaceRecorder::looks_again(const RaceEvent& event) const noexcept {
   const bool looks = kind == CallKind::test || (kind == CallKind::atomic && event.writes == 0);
   return looks && last.kind == event.kind && last.writes == event.writes && last.name == event.name &&
          last.site == event.site && last.pe == event.pe && last.remote == event.remote && last.local == event.local &&
-         last.context == event.context && last.unfinished == event.unfinished;
+         last.context == event.context && last.unfinished == event.unfinished && last.sees_none == event.sees_none;
 }
 
 void RaceRecorder::add(RaceEvent& event, const std::string& name, std::uint64_t site) {
@@ -262,6 +262,7 @@ void RaceRecorder::end(const Call& call) noexcept {
   event.completes = is_quiet(call);
   event.starts_late = may_be_late(call);
   event.unfinished = names(call.name, "_nbi");
+  event.sees_none = call.parts;
   event.pe = call.pe;
   event.remote = range_of(call.remote, call.bytes, call.block, call.remote_stride);
   event.local = range_of(call.local, call.bytes, call.block, call.local_stride);

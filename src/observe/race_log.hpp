@@ -33,6 +33,7 @@ struct RaceEvent {
   std::uint8_t completes;    ///< it ends with a quiet
   std::uint8_t starts_late;  ///< its effect waits for a fence or quiet
   std::uint8_t unfinished;   ///< what it does with this PE's memory waits for a quiet
+  std::uint8_t sees_none;    ///< waits and tests: the words that it has seen are told apart
   std::int32_t pe;           ///< whose `remote`; -1: none
   RaceRange remote, local;
   std::uint32_t name, site;  ///< numbers in the log's lists

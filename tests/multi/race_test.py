@@ -49,7 +49,9 @@ FLAG_CASES = {
     "beside_flag": (1, WRITES.format(0, "shmem_int_p"), READS.format(1, "shmem_int_get")),
     "beside_counter": (1, WRITES.format(0, "shmem_int_p"), READS.format(2, "shmem_int_get")),
 }
-FLAG_RIGHT = ["beside_fenced", "all_of_very_many"]
+# The data of a flag that a call for several has not seen.
+UNSEEN = ["any_other", "any_excluded", "all_excluded", "some_excluded", "some_others", "test_any_excluded", "test_some_excluded", "test_all_excluded"]
+FLAG_RIGHT = ["beside_fenced", "all_of_very_many", "seen_by_each"]
 # And of programs compiled as `shoalcc --race` does it; the patterns of both accesses, in either order.
 OVERLOADS = os.environ.get("RACE_OVERLOADS", "race_overloads")
 PLAIN = os.environ.get("RACE_PLAIN_PROGRAMS")
@@ -109,6 +111,14 @@ class Race(unittest.TestCase):
     def test_only_the_bytes_that_are_waited_for_are_no_data(self):
         self.check_races(FLAGS, FLAG_CASES, os.path.join(os.path.dirname(SOURCE), "race_flag_programs.c"))
         self.check_right(FLAGS, FLAG_RIGHT)
+
+    def test_only_the_flags_that_were_seen_order(self):
+        for case in UNSEEN:
+            with self.subTest(case):
+                found = run([FLAGS, case])
+                self.assertEqual((found.returncode, len(races(found.stderr))), (66, 1), found.stderr)
+                writes, reads = r"PE [12] writes it by shmem_long_p at .*", "PE 0 reads it by shmem_long_get at .*"
+                self.assertRegex(found.stderr, f"race: PE 0's {PLACE}: ({writes}, and {reads}|{reads}, and {writes}); nothing orders the two")
 
     @unittest.skipUnless(PLAIN, "built without the hooks of shoalcc --race")
     def test_loads_and_stores_of_the_program_are_seen(self):
