@@ -37,8 +37,8 @@ class Told final {
   void done(std::uint64_t some, std::uint64_t all) {
     const std::string line = progress_.line(what_, some, all, now_ns());
     if (line.empty()) return;
+    doing_(line.c_str());  // first: who has read the line finds the same in the table
     print_line(-1, line);
-    doing_(line.c_str());
   }
 
  private:
