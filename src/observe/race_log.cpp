@@ -198,7 +198,9 @@ void RaceRecorder::begin(const Call& call) noexcept {
 void RaceRecorder::access(const void* address, std::size_t bytes, bool writes, std::uintptr_t site) noexcept {
   if (holding) return;
   const Hold hold(mutex_);
+  const bool first = accesses_.empty();
   accesses_.note(reinterpret_cast<std::uintptr_t>(address), bytes, writes, site);
+  if (first && !accesses_.empty()) accesses_since_ = now_ns();
 }
 
 void RaceRecorder::finish() noexcept {
@@ -207,17 +209,20 @@ void RaceRecorder::finish() noexcept {
 }
 
 /// They were made after the last call and before the next, and nothing else matters: so they may all count as made now.
+/// What waits for one, though, may have gone on before now.
 void RaceRecorder::take_accesses() {
   if (accesses_.empty()) return;
   const std::uint64_t now = now_ns();
   for (const PlainAccesses::Range& range : accesses_.take()) {
     RaceEvent event{};
-    event.begin_ns = event.end_ns = now;
+    event.begin_ns = accesses_since_;
+    event.end_ns = now;
     event.kind = static_cast<std::uint8_t>(CallKind::access);
     event.writes = range.writes;
     event.pe = range.pe;
     event.remote = {range.segment, 0, range.offset, range.bytes, 0};
     event.group = UINT32_MAX;
+    event.context = RaceEvent::kEveryContext;
     add(event, range.writes ? "a store" : "a load", range.site);
   }
 }

@@ -60,11 +60,13 @@ PLAIN_CASES = {
     "load_put": (1, WRITES.format(0, "shmem_long_p"), READS.format(1, "a load")),
     "get_store": (1, READS.format(2, "shmem_long_get"), WRITES.format(1, "a store")),
     "peer_store": (1, WRITES.format(0, "a store"), READS.format(1, "a load")),
+    "stored_late": (0, WRITES.format(1, "a store"), READS.format(0, "a load")),
+    "stored_unfenced": (0, WRITES.format(1, "shmem_long_p"), READS.format(0, "a load")),
     "store_nbi": (0, READS.format(0, "shmem_long_put_nbi"), WRITES.format(0, "a store")),
     "load_nbi": (0, WRITES.format(0, "shmem_long_get_nbi"), READS.format(0, "a load")),
     "set_get": (1, WRITES.format(1, "a store"), READS.format(2, "shmem_getmem")),
 }
-PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced", "not_blocking"]
+PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced", "not_blocking", "stored_flag"]
 RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "collectives", "semaphore", "heaps", "synced_the_other_way", "teams_of_the_same", "large", "contexts", "team_destroyed", "flows", "active_sets", "not_blocking", "answered",
          "polled_nbi", "double_buffer", "some_of_many", "pipeline", "tried"]
 
