@@ -8,6 +8,9 @@
 
 namespace shoal {
 
+/// What PeState::ended says where only the process's parent knows how; behind "it" in a sentence.
+inline constexpr const char* kHasEnded = "has ended";
+
 /// One PE, as far as it is known.
 struct PeState {
   Status status;

@@ -64,8 +64,8 @@ struct Call {
   std::size_t block = 0;
   std::ptrdiff_t remote_stride = 0, local_stride = 0;
   bool writes = true;  ///< atomic: it may change the word
-  bool part = false;   ///< a part of another call: the signal of a put with signal
-  bool parts = false;  ///< what it moves is told by the calls that it is made of
+  bool part = false;   ///< a part of another call: the signal of a put with signal, the words that a wait has seen
+  bool parts = false;  ///< what it moves, or which words it has seen, is told by the calls that it is made of
   const Collective* collective = nullptr;
   const void* context = nullptr;  ///< whose order and completion it belongs to, or sees to; null: of none
 };

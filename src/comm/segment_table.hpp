@@ -36,10 +36,11 @@ struct Segment {
   std::string name;         ///< for messages: "heap", "static data", "heap of a team of 4 PEs"
   std::uintptr_t base = 0;  ///< this PE's own range
   std::size_t bytes = 0;
-  std::vector<char*> peers;        ///< by world PE: its range here; null where it is not mapped
-  std::vector<bool> members;       ///< by world PE: has it such a range? What is not mapped the transport reaches
-  std::uint32_t key = 0;           ///< what a transport calls it: the same at all members
-  const Blocks* blocks = nullptr;  ///< in check mode, of a heap
+  std::vector<char*> peers;   ///< by world PE: its range here; null where it is not mapped
+  std::vector<bool> members;  ///< by world PE: has it such a range? What is not mapped the transport reaches
+  std::uint32_t key = 0;      ///< what a transport calls it: the same at all members
+  /// In check mode, of a heap. Shared: it lives as long as this, which is longer than the heap.
+  std::shared_ptr<const Blocks> blocks;
 };
 
 /// Keys: the library's own words at the head of each part, the heap, the parts of the static data; from kFirstFreeKey

@@ -100,10 +100,47 @@ struct WaitSet {
   static constexpr unsigned kVector = 1u << 8, kSigned = 1u << 9, kWidth = 1u << 16;
 };
 
-/// A wait or test of `set` as the observer sees it.
+/// A wait or test of `set` as the observer sees it. @param parts  tell_seen tells which words it has seen
 template <class T>
-Call call_of(const WaitSet<T>& set, CallKind kind, const char* call) noexcept {
-  return {call, kind, -1, nullptr, set.words, bytes_of(set.count, sizeof(T))};
+Call call_of(const WaitSet<T>& set, CallKind kind, const char* call, bool parts) noexcept {
+  return {.name = call, .kind = kind, .local = set.words, .bytes = bytes_of(set.count, sizeof(T)), .parts = parts};
+}
+
+/// Where calls are watched, tells which words have been seen to hold: only these order what comes behind the call.
+/// @param seen  says it of an index; asked from the first to the last
+template <class T, class Seen>
+void tell_seen(const Context& context, const WaitSet<T>& set, const char* call, Seen&& seen) noexcept {
+  if (context.plain()) [[likely]]
+    return;
+  for (std::size_t i = 0; i < set.count; ++i) {
+    if (!seen(i)) continue;
+    const std::size_t first = i;
+    while (i + 1 < set.count && seen(i + 1)) ++i;
+    const Observed words(context.domain().observer, [&] {
+      return Call{.name = call,
+                  .kind = CallKind::test,
+                  .local = set.words + first,
+                  .bytes = (i + 1 - first) * sizeof(T),
+                  .part = true};
+    });
+  }
+}
+template <class T>
+void tell_seen_all(const Context& context, const WaitSet<T>& set, const char* call) noexcept {
+  if (set.status != nullptr) tell_seen(context, set, call, [&](std::size_t i) { return set.takes_part(i); });
+}
+template <class T>
+void tell_seen_one(const Context& context, const WaitSet<T>& set, const char* call, std::size_t found) noexcept {
+  tell_seen(context, set, call, [&](std::size_t i) { return i == found; });
+}
+template <class T>
+void tell_seen_some(const Context& context, const WaitSet<T>& set, const char* call, const std::size_t* indices,
+                    std::size_t found) noexcept {
+  tell_seen(context, set, call, [&, next = indices](std::size_t i) mutable {
+    if (next == indices + found || *next != i) return false;
+    ++next;
+    return true;
+  });
 }
 
 /// Waits until `done()`; what the set is is only put into words when that takes longer.
@@ -118,7 +155,7 @@ template <class T>
 T wait_until(const Context& context, T* word, int cmp, T value, const char* call) noexcept {
   WaitSet<T> set{word, 1, nullptr, cmp, &value, false};
   return watched(
-      context, [&] { return call_of(set, CallKind::wait, call); }, call,
+      context, [&] { return call_of(set, CallKind::wait, call, false); }, call,
       [&] {
         set.check(context, call);
         T seen{};
@@ -133,22 +170,24 @@ T wait_until(const Context& context, T* word, int cmp, T value, const char* call
 template <class T>
 void wait_all(const Context& context, WaitSet<T> set, const char* call) noexcept {
   watched(
-      context, [&] { return call_of(set, CallKind::wait, call); }, call,
+      context, [&] { return call_of(set, CallKind::wait, call, set.status != nullptr); }, call,
       [&] {
         set.check(context, call);
         wait_for(context, set, call, [&] { return set.all(); });
+        tell_seen_all(context, set, call);
       });
 }
 
 template <class T>
 std::size_t wait_any(const Context& context, WaitSet<T> set, const char* call) noexcept {
   return watched(
-      context, [&] { return call_of(set, CallKind::wait, call); }, call,
+      context, [&] { return call_of(set, CallKind::wait, call, true); }, call,
       [&] {
         std::size_t found = SIZE_MAX;
         if (set.check(context, call).empty()) return found;
         Waiter& waiter = *context.domain().waiter;
         wait_for(context, set, call, [&] { return (found = set.any(waiter)) != SIZE_MAX; });
+        tell_seen_one(context, set, call, found);
         return found;
       });
 }
@@ -156,40 +195,48 @@ std::size_t wait_any(const Context& context, WaitSet<T> set, const char* call) n
 template <class T>
 std::size_t wait_some(const Context& context, WaitSet<T> set, std::size_t* indices, const char* call) noexcept {
   return watched(
-      context, [&] { return call_of(set, CallKind::wait, call); }, call,
+      context, [&] { return call_of(set, CallKind::wait, call, true); }, call,
       [&] {
         std::size_t found = 0;
         if (set.check(context, call).empty()) return found;
         wait_for(context, set, call, [&] { return (found = set.some(indices)) != 0; });
+        tell_seen_some(context, set, call, indices, found);
         return found;
       });
 }
 
 /// Looks once at a set, by `look(set)`. Programs poll in a loop of tests, so one that gave `failed` lets others run now
-/// and then.
-template <class T, class Result, class Look>
-Result test_set(const Context& context, WaitSet<T> set, const char* call, Result failed, Look&& look) noexcept {
+/// and then. @param parts  `tell(result)` tells what was seen
+template <class T, class Result, class Look, class Tell>
+Result test_set(const Context& context, WaitSet<T> set, const char* call, bool parts, Result failed, Look&& look,
+                Tell&& tell) noexcept {
   return watched(
-      context, [&] { return call_of(set, CallKind::test, call); }, call,
+      context, [&] { return call_of(set, CallKind::test, call, parts); }, call,
       [&] {
         const Result result = look(set.check(context, call));
         if (result == failed) context.domain().waiter->test_failed();
+        tell(result);
         return result;
       });
 }
 
 template <class T>
 bool test_all(const Context& context, WaitSet<T> set, const char* call) noexcept {
-  return test_set(context, set, call, false, [](const WaitSet<T>& words) { return words.all(); });
+  return test_set(
+      context, set, call, set.status != nullptr, false, [](const WaitSet<T>& words) { return words.all(); },
+      [&](bool) { tell_seen_all(context, set, call); });
 }
 template <class T>
 std::size_t test_any(const Context& context, WaitSet<T> set, const char* call) noexcept {
-  return test_set(context, set, call, SIZE_MAX,
-                  [&](const WaitSet<T>& words) { return words.any(*context.domain().waiter); });
+  return test_set(
+      context, set, call, true, SIZE_MAX, [&](const WaitSet<T>& words) { return words.any(*context.domain().waiter); },
+      [&](std::size_t found) { tell_seen_one(context, set, call, found); });
 }
 template <class T>
 std::size_t test_some(const Context& context, WaitSet<T> set, std::size_t* indices, const char* call) noexcept {
-  return test_set(context, set, call, std::size_t{0}, [&](const WaitSet<T>& words) { return words.some(indices); });
+  return test_set(
+      context, set, call, true, std::size_t{0}, [&](const WaitSet<T>& words) { return words.some(indices); },
+      [&](std::size_t found) { tell_seen_some(context, set, call, indices, found); });
 }
 
 }  // namespace shoal

@@ -73,23 +73,26 @@ class Analysis final {
       clocks_.emplace_back().raise(pe, 1);
       own_ways_.emplace_back();
     }
+    stored_.resize(n_);
     find_waited();
   }
 
   std::vector<Race> run(const Callback<std::uint64_t, std::uint64_t>& progress) {
-    // Each call twice: what it releases counts from its begin, what it acquires from its end.
-    std::vector<std::tuple<std::uint64_t, bool, int, std::uint32_t>> moments;
+    // Each call twice: what it releases counts from its begin, what it acquires from its end. Of two at one moment
+    // calls end last; loads and stores end before the next call begins.
+    std::vector<std::tuple<std::uint64_t, bool, int, std::uint32_t, bool>> moments;
     for (std::size_t pe = 0; pe < n_; ++pe)
       for (std::uint32_t i = 0; i < logs_[pe].events.size(); ++i) {
-        moments.emplace_back(logs_[pe].events[i].begin_ns, false, static_cast<int>(pe), i);
-        moments.emplace_back(logs_[pe].events[i].end_ns, true, static_cast<int>(pe), i);
+        const RaceEvent& one = logs_[pe].events[i];
+        moments.emplace_back(one.begin_ns, false, static_cast<int>(pe), i, false);
+        moments.emplace_back(one.end_ns, kind(one) != CallKind::access, static_cast<int>(pe), i, true);
       }
     std::sort(moments.begin(), moments.end());
     // What a PE with too much to note did after the last of its notes may be what orders the others' later accesses.
     std::uint64_t known_until = UINT64_MAX;
     for (const RaceLog& log : logs_) known_until = std::min(known_until, log.complete_until_ns);
     std::uint64_t done = 0;
-    for (const auto& [ns, is_end, pe, i] : moments) {
+    for (const auto& [ns, last, pe, i, is_end] : moments) {
       if (ns >= known_until) break;
       if (done++ % kProgress == 0) progress(done, moments.size());
       is_end ? end(pe, i) : begin(pe, i);
@@ -112,11 +115,11 @@ class Analysis final {
     return found->second;
   }
   UnderWay& way(std::size_t component) { return ways_[component - n_]; }
-  /// Those of a PE and one of its contexts.
+  /// Those of a PE and one of its contexts, or every one.
   template <class See>
   void each_way(int pe, std::uint32_t context, See&& see) {
     for (const std::size_t component : own_ways_[static_cast<std::size_t>(pe)])
-      if (way(component).context == context) see(component, way(component));
+      if (way(component).context == context || context == RaceEvent::kEveryContext) see(component, way(component));
   }
   /// For one more operation.
   std::uint32_t next_epoch(UnderWay& way) const {
@@ -218,6 +221,7 @@ class Analysis final {
 
   void begin(int pe, std::uint32_t i) {
     const RaceEvent& one = event(pe, i);
+    if (kind(one) != CallKind::access && std::exchange(stored_[static_cast<std::size_t>(pe)], 0) != 0) step(pe);
     if (one.completes != 0) complete(pe, one.context);
     switch (kind(one)) {
       case CallKind::put: return begin_put(pe, i, one);
@@ -230,7 +234,10 @@ class Analysis final {
         own_access(pe, i, one.pe, one.remote, false);
         return own_access(pe, i, pe, one.local, true);
       case CallKind::access:
-        if (valid(one.pe)) own_access(pe, i, one.pe, one.remote, one.writes != 0);
+        // A peer may wait for what is stored by an address from shmem_ptr. Which of the accesses that count as one it
+        // came behind isn't known: it releases all of them.
+        if (valid(one.pe) && one.pe != pe && one.writes != 0 && release_waited(pe, one))
+          stored_[static_cast<std::size_t>(pe)] = 1;
         return;
       case CallKind::atomic:
         if (one.unfinished != 0) {
@@ -239,7 +246,7 @@ class Analysis final {
         }
         [[fallthrough]];
       case CallKind::signal:
-        if (valid(one.pe) && one.writes != 0) release_waited(pe, one);
+        if (valid(one.pe) && one.writes != 0 && release_waited(pe, one)) step(pe);
         return;
       case CallKind::fence: return fence(pe, one.context);
       case CallKind::local:
@@ -273,10 +280,11 @@ class Analysis final {
       way(component).fenced = way(component).given;
       way(component).looked_at = true;
     }
-    release_waited(pe, one);
+    if (release_waited(pe, one)) step(pe);
   }
 
-  void release_waited(int pe, const RaceEvent& one) {
+  /// @return whether there was anything to release to: this PE takes a step then
+  bool release_waited(int pe, const RaceEvent& one) {
     bool any = false;
     Kept what;
     each_block(one.remote, [&](std::uint64_t begin, std::uint64_t end) {
@@ -285,7 +293,7 @@ class Analysis final {
         join(known, what);
       });
     });
-    if (any) step(pe);
+    return any;
   }
   void acquire_waited(int pe, int target, const RaceRange& range) {
     each_block(range, [&](std::uint64_t begin, std::uint64_t end) {
@@ -301,8 +309,13 @@ class Analysis final {
         if (valid(event(pe, atomic).pe)) acquire_waited(pe, event(pe, atomic).pe, event(pe, atomic).remote);
     }
     switch (kind(one)) {
+      case CallKind::access:
+        if (valid(one.pe)) own_access(pe, i, one.pe, one.remote, one.writes != 0);
+        return;
       case CallKind::wait:
-      case CallKind::test: return acquire_waited(pe, pe, one.local);
+      case CallKind::test:
+        if (one.sees_none == 0) acquire_waited(pe, pe, one.local);
+        return;
       case CallKind::atomic:
         if (valid(one.pe) && one.starts_late == 0) acquire_waited(pe, one.pe, one.remote);
         return;
@@ -349,6 +362,7 @@ class Analysis final {
   std::map<std::tuple<int, std::uint32_t, int, Sort>, std::size_t> way_of_;
   std::vector<std::vector<std::size_t>> own_ways_;                                  // by PE: components
   std::map<std::pair<int, std::uint32_t>, std::vector<std::uint32_t>> unfinished_;  // atomics, by PE and context
+  std::vector<char> stored_;  // by PE: its last stores have released something, and its next call takes a step
   Waited waited_;
   RaceMemory memory_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Kept> locks_;

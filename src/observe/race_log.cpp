@@ -64,8 +64,8 @@ bool has_effect(const Call& call) noexcept {
 
 /// A wait for a word of another PE is noted by the atomics that it is made of, a batch by its blocks.
 bool tells_nothing(const Call& call) noexcept {
-  if (call.kind == CallKind::local || call.parts) return true;
-  return (call.kind == CallKind::wait || call.kind == CallKind::test) && call.local == nullptr;
+  if (call.kind == CallKind::wait || call.kind == CallKind::test) return call.local == nullptr;
+  return call.kind == CallKind::local || call.parts;
 }
 
 class Writer {
@@ -202,7 +202,9 @@ void RaceRecorder::begin(const Call& call) noexcept {
 void RaceRecorder::access(const void* address, std::size_t bytes, bool writes, std::uintptr_t site) noexcept {
   if (holding) return;
   const Hold hold(mutex_);
+  const bool first = accesses_.empty();
   accesses_.note(reinterpret_cast<std::uintptr_t>(address), bytes, writes, site);
+  if (first && !accesses_.empty()) accesses_since_ = now_ns();
 }
 
 void RaceRecorder::finish() noexcept {
@@ -230,17 +232,20 @@ void RaceRecorder::number_places() {
 }
 
 /// They were made after the last call and before the next, and nothing else matters: so they may all count as made now.
+/// What waits for one, though, may have gone on before now.
 void RaceRecorder::take_accesses() {
   if (accesses_.empty()) return;
   const std::uint64_t now = now_ns();
   for (const PlainAccesses::Range& range : accesses_.take()) {
     RaceEvent event{};
-    event.begin_ns = event.end_ns = now;
+    event.begin_ns = accesses_since_;
+    event.end_ns = now;
     event.kind = static_cast<std::uint8_t>(CallKind::access);
     event.writes = range.writes;
     event.pe = range.pe;
     event.remote = {range.segment, 0, range.offset, range.bytes, 0};
     event.group = UINT32_MAX;
+    event.context = RaceEvent::kEveryContext;
     add(event, range.writes ? "a store" : "a load", range.site);
   }
 }
@@ -253,7 +258,7 @@ bool RaceRecorder::looks_again(const RaceEvent& event) const noexcept {
   const bool looks = kind == CallKind::test || (kind == CallKind::atomic && event.writes == 0);
   return looks && last.kind == event.kind && last.writes == event.writes && last.name == event.name &&
          last.site == event.site && last.pe == event.pe && last.remote == event.remote && last.local == event.local &&
-         last.context == event.context && last.unfinished == event.unfinished;
+         last.context == event.context && last.unfinished == event.unfinished && last.sees_none == event.sees_none;
 }
 
 void RaceRecorder::add(RaceEvent& event, const std::string& name, std::uint64_t site) {
@@ -293,6 +298,7 @@ void RaceRecorder::note(const Call& call, std::uint64_t site) {
   event.completes = is_quiet(call);
   event.starts_late = may_be_late(call);
   event.unfinished = names(call.name, "_nbi");
+  event.sees_none = call.parts;
   event.pe = call.pe;
   event.remote = range_of(call.remote, call.bytes, call.block, call.remote_stride);
   event.local = range_of(call.local, call.bytes, call.block, call.local_stride);

@@ -27,13 +27,15 @@ struct RaceRange {
 enum class RaceFlow : std::uint8_t { from_all, from_root, from_those_before };
 
 struct RaceEvent {
-  std::uint64_t begin_ns, end_ns;
-  std::uint8_t kind;         ///< CallKind
-  std::uint8_t writes;       ///< atomic: changes the word
-  std::uint8_t completes;    ///< it ends with a quiet
-  std::uint8_t starts_late;  ///< its effect waits for a fence or quiet
-  std::uint8_t unfinished;   ///< what it does with this PE's memory waits for a quiet
-  std::int32_t pe;           ///< whose `remote`; -1: none
+  static constexpr std::uint32_t kEveryContext = UINT32_MAX;
+  std::uint64_t begin_ns, end_ns;  ///< loads and stores: from before the first of those between two calls, to after all
+  std::uint8_t kind;               ///< CallKind
+  std::uint8_t writes;             ///< atomic: changes the word
+  std::uint8_t completes;          ///< it ends with a quiet
+  std::uint8_t starts_late;        ///< its effect waits for a fence or quiet
+  std::uint8_t unfinished;         ///< what it does with this PE's memory waits for a quiet
+  std::uint8_t sees_none;          ///< waits and tests: the words that it has seen are told apart
+  std::int32_t pe;                 ///< whose `remote`; -1: none
   RaceRange remote, local;
   std::uint32_t name, site;  ///< numbers in the log's lists
   std::uint32_t group;       ///< meetings and collectives: number in the log's list, and how often this PE has met it
@@ -93,7 +95,8 @@ class RaceRecorder final : public Observer {
 
   const Domain& domain_;
   std::mutex mutex_;
-  PlainAccesses accesses_;  // since the last call
+  PlainAccesses accesses_;            // since the last call
+  std::uint64_t accesses_since_ = 0;  // before the first of them
   RaceLog log_;
   std::map<std::string, std::uint32_t> name_numbers_;
   std::map<std::uint64_t, std::uint32_t> site_numbers_;

@@ -104,6 +104,12 @@ void HeapGuard::freed(char* start) noexcept {
   segments_.changed();
 }
 
+void HeapGuard::close() noexcept {
+  const std::lock_guard guard(mutex_);
+  live_.clear();
+  freed_.clear();
+}
+
 HeapGuard::Live::const_iterator HeapGuard::before(std::uintptr_t address) const noexcept {
   auto next = live_.upper_bound(address);
   return next == live_.begin() ? live_.end() : --next;

@@ -26,6 +26,8 @@ class HeapGuard final : public Blocks {
   /// The block at `start` was handed out; kBytes behind it and before it are in no block, but may guard two.
   void allocated(char* start, std::size_t bytes) noexcept;
   void freed(char* start) noexcept;
+  /// The memory goes away: who still has this sees no block any more, and nobody looks at one when this returns.
+  void close() noexcept;
   static constexpr std::size_t kLooked =
       1024;  ///< blocks that damage(false, ...) looks at, going round where there are more
 

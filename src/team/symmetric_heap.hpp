@@ -29,9 +29,14 @@ class SymmetricHeap final {
         alignment_(alignment),
         allocator_(bytes, kGranule),
         shown_(shown) {
-    if (guarded != nullptr) guard_ = std::make_unique<HeapGuard>(*guarded);
+    if (guarded != nullptr) guard_ = std::make_shared<HeapGuard>(*guarded);
     show();
   }
+  ~SymmetricHeap() {
+    if (guard_ != nullptr) guard_->close();
+  }
+  SymmetricHeap(const SymmetricHeap&) = delete;
+  SymmetricHeap& operator=(const SymmetricHeap&) = delete;
 
   /// The memory that a heap of `bytes` takes. Where it is guarded, twice as much: each block is followed by as much
   /// room again, in which its guard lies, so that the same blocks find room as in one that is not.
@@ -53,7 +58,7 @@ class SymmetricHeap final {
     if (const auto damage = guard_->damage(true, nullptr)) world.fatal(call, *damage);
   }
   /// Null unless it is guarded.
-  const HeapGuard* guard() const noexcept { return guard_.get(); }
+  std::shared_ptr<const HeapGuard> guard() const noexcept { return guard_; }
   std::size_t size() const noexcept { return allocator_.capacity(); }
   std::size_t used() const noexcept { return allocator_.used(); }
   bool holds(const void* address) const noexcept { return offset_of(address) < allocator_.capacity(); }
@@ -80,7 +85,8 @@ class SymmetricHeap final {
   std::size_t alignment_;
   Allocator allocator_;
   Counters* shown_;
-  std::unique_ptr<HeapGuard> guard_;
+  // Shared with the heap's Segment, which other threads may still look at when the heap has gone.
+  std::shared_ptr<HeapGuard> guard_;
 };
 
 }  // namespace shoal

@@ -517,6 +517,27 @@ static void right(void) {
   shmem_finalize();
   exit(0);
 }
+/// Each meeting looks at the blocks of all heaps: those that another thread destroys, too.
+static void *make_heaps(void *team) {
+  const shmemx_heap_attr_t attributes = {.size = 1 << 16, .team = *(shmem_team_t *)team};
+  for (int round = 0; round < 300; ++round) {
+    shmemx_heap_t one;
+    if (shmemx_heap_create(&attributes, &one) != 0) exit(96);
+    for (int i = 0; i < 30; ++i) shmemx_heap_malloc(one, 100);
+    shmemx_heap_destroy(one);
+  }
+  return NULL;
+}
+static void right_heaps(void) {
+  shmem_team_t teams[2];
+  for (int i = 0; i < 2; ++i) shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &teams[i]);
+  pthread_t other;
+  pthread_create(&other, NULL, make_heaps, &teams[0]);
+  for (int i = 0; i < 3000; ++i) shmem_team_sync(teams[1]);
+  pthread_join(other, NULL);
+  shmem_finalize();
+  exit(0);
+}
 
 static const struct {
   const char *name;
@@ -534,7 +555,7 @@ static const struct {
     CASE(lock_of_other), CASE(lock_twice), CASE(team_destroyed), CASE(ctx_destroyed), CASE(free_twice), CASE(free_inside), CASE(free_private),
     CASE(pe_out_of_range), CASE(misaligned_put), CASE(misaligned_put_later), CASE(misaligned_source), CASE(misaligned_get), CASE(misaligned_p),
     CASE(misaligned_strided), CASE(misaligned_reduce), CASE(misaligned_to_all), CASE(misaligned_collect),
-    {"serialized", serialized, SHMEM_THREAD_SERIALIZED}, CASE(right)};
+    {"serialized", serialized, SHMEM_THREAD_SERIALIZED}, CASE(right), {"right_heaps", right_heaps, SHMEM_THREAD_MULTIPLE}};
 
 int main(int argc, char **argv) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {

@@ -154,6 +154,10 @@ class Check(unittest.TestCase):
             run = self.run_case("right", check)
             self.assertEqual((run.returncode, run.stderr), (0, ""))
 
+    def test_a_heap_may_go_while_another_thread_meets(self):
+        run = self.run_case("right_heaps")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2, argv=sys.argv[:1] + sys.argv[1:])

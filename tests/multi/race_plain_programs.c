@@ -43,6 +43,32 @@ static void peer_store(void) {
   if (me == 1) sink = data[1];      // race
   shmem_barrier_all();
 }
+/// What is stored behind a flag it doesn't order, nor what was put with no fence.
+static void stored_late(void) {
+  long* const there = shmem_ptr(&flag, 0);
+  if (me == 1 && there != NULL) {
+    *(volatile long*)there = 1;
+    shmem_quiet();
+    *(long*)shmem_ptr(data, 0) = 5;  // race
+  }
+  if (me == 0 && there != NULL) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    sink = data[0];  // race
+  }
+  shmem_barrier_all();
+}
+static void stored_unfenced(void) {
+  long* const there = shmem_ptr(&flag, 0);
+  if (me == 1 && there != NULL) {
+    shmem_long_p(&data[2], 6, 0);  // race
+    *(volatile long*)there = 1;
+  }
+  if (me == 0 && there != NULL) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    sink = data[2];  // race
+  }
+  shmem_barrier_all();
+}
 static void store_nbi(void) {
   if (me == 0) {
     shmem_long_put_nbi(data, source, 8, 1);  // race
@@ -124,6 +150,24 @@ static void not_blocking(void) {
   source[1] = data[1];
   shmem_barrier_all();
 }
+/// A flag that is set through shmem_ptr, behind data that are, and behind data that are put.
+static void stored_flag(void) {
+  long* const there = shmem_ptr(&flag, 0);
+  long* const data_there = shmem_ptr(data, 0);
+  if (me == 1 && there != NULL) {
+    data_there[1] = 5;
+    shmem_long_p(&data[2], 6, 0);
+    shmem_fence();
+    *(volatile long*)there = 1;
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 2);
+  }
+  if (me == 0 && there != NULL) {
+    shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    sink = data[1] + data[2];
+    shmem_long_p(&flag, 2, 1);
+  }
+  shmem_barrier_all();
+}
 static void reduced(void) {
   for (int i = 0; i < 8; i++) source[i] = me;
   shmem_long_sum_reduce(SHMEM_TEAM_WORLD, data, source, 8);
@@ -136,6 +180,7 @@ static const struct {
   const char* name;
   void (*run)(void);
 } cases[] = {{"store_nbi", store_nbi}, {"load_nbi", load_nbi}, {"not_blocking", not_blocking}, {"store_put", store_put}, {"load_put", load_put}, {"get_store", get_store}, {"peer_store", peer_store},
+             {"stored_flag", stored_flag}, {"stored_late", stored_late}, {"stored_unfenced", stored_unfenced},
              {"set_get", set_get},     {"barrier", barrier},   {"signalled", signalled}, {"apart", apart},
              {"locked", locked},       {"many", many},         {"reduced", reduced}};
 

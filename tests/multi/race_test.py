@@ -51,7 +51,9 @@ FLAG_CASES = {
     "beside_flag": (1, WRITES.format(0, "shmem_int_p"), READS.format(1, "shmem_int_get")),
     "beside_counter": (1, WRITES.format(0, "shmem_int_p"), READS.format(2, "shmem_int_get")),
 }
-FLAG_RIGHT = ["beside_fenced", "all_of_very_many"]
+# The data of a flag that a call for several has not seen.
+UNSEEN = ["any_other", "any_excluded", "all_excluded", "some_excluded", "some_others", "test_any_excluded", "test_some_excluded", "test_all_excluded"]
+FLAG_RIGHT = ["beside_fenced", "all_of_very_many", "seen_by_each"]
 # And of programs compiled as `shoalcc --race` does it; the patterns of both accesses, in either order.
 OVERLOADS = os.environ.get("RACE_OVERLOADS", "race_overloads")
 PLAIN = os.environ.get("RACE_PLAIN_PROGRAMS")
@@ -60,11 +62,13 @@ PLAIN_CASES = {
     "load_put": (1, WRITES.format(0, "shmem_long_p"), READS.format(1, "a load")),
     "get_store": (1, READS.format(2, "shmem_long_get"), WRITES.format(1, "a store")),
     "peer_store": (1, WRITES.format(0, "a store"), READS.format(1, "a load")),
+    "stored_late": (0, WRITES.format(1, "a store"), READS.format(0, "a load")),
+    "stored_unfenced": (0, WRITES.format(1, "shmem_long_p"), READS.format(0, "a load")),
     "store_nbi": (0, READS.format(0, "shmem_long_put_nbi"), WRITES.format(0, "a store")),
     "load_nbi": (0, WRITES.format(0, "shmem_long_get_nbi"), READS.format(0, "a load")),
     "set_get": (1, WRITES.format(1, "a store"), READS.format(2, "shmem_getmem")),
 }
-PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced", "not_blocking"]
+PLAIN_RIGHT = ["barrier", "signalled", "apart", "locked", "many", "reduced", "not_blocking", "stored_flag"]
 RIGHT = ["barrier", "fence", "signalled", "polled", "locked", "counted", "apart", "met_by_two", "context_destroyed", "allocated", "collectives", "semaphore", "heaps", "synced_the_other_way", "teams_of_the_same", "large", "contexts", "team_destroyed", "flows", "active_sets", "not_blocking", "answered",
          "polled_nbi", "double_buffer", "some_of_many", "pipeline", "tried"]
 
@@ -111,6 +115,14 @@ class Race(unittest.TestCase):
     def test_only_the_bytes_that_are_waited_for_are_no_data(self):
         self.check_races(FLAGS, FLAG_CASES, os.path.join(os.path.dirname(SOURCE), "race_flag_programs.c"))
         self.check_right(FLAGS, FLAG_RIGHT)
+
+    def test_only_the_flags_that_were_seen_order(self):
+        for case in UNSEEN:
+            with self.subTest(case):
+                found = run([FLAGS, case])
+                self.assertEqual((found.returncode, len(races(found.stderr))), (66, 1), found.stderr)
+                writes, reads = r"PE [12] writes it by shmem_long_p at .*", "PE 0 reads it by shmem_long_get at .*"
+                self.assertRegex(found.stderr, f"race: PE 0's {PLACE}: ({writes}, and {reads}|{reads}, and {writes}); nothing orders the two")
 
     @unittest.skipUnless(PLAIN, "built without the hooks of shoalcc --race")
     def test_loads_and_stores_of_the_program_are_seen(self):

@@ -229,6 +229,13 @@ TEST(Verdict, WhoHasJustLeftMayHaveBeenInTheMeetingThatOthersAreStillSeenIn) {
   EXPECT_EQ(all(look(70)), text);  // the same again, whenever it is asked
 }
 
+TEST(Verdict, OfAPeThatHasEndedASentenceIsTold) {
+  PeState gone = computing();
+  gone.ended = kHasEnded;
+  const auto text = all(explain({meeting("shmem_barrier_all", 1, 2), gone}, kNow));
+  EXPECT_EQ(text, "PE 1 never entered the shmem_barrier_all that PE 0 waits in: it has ended\n");
+}
+
 TEST(Verdict, PesAreListedShortly) {
   EXPECT_EQ(list_pes({3}), "PE 3");
   EXPECT_EQ(list_pes({0, 1}), "PEs 0 and 1");

@@ -126,7 +126,7 @@ std::vector<PeView> Page::read(std::uint64_t now) const {
     view.state.status = read_status(records_[pe]);
     const Status& status = view.state.status;
     view.state.known = status.pid != 0;
-    if (view.state.known && !exists(status.pid)) view.state.ended = "its process has ended";
+    if (view.state.known && !exists(status.pid)) view.state.ended = kHasEnded;
     if (view.state.known) view.state.stopped = how_stopped(status.pid);
     const bool waits = status.phase == Phase::waiting;
     view.waits = load(counters.waits) + (waits ? 1 : 0);
