@@ -140,6 +140,7 @@ def test_waiting_wakes_for_every_way_of_writing_and_tells_whom():
     flags = shoal.zeros(6, "int32")
     flags.on(right)[2] = 5
     assert shoal.wait_until_any(flags, ">", 0, timeout=60) == 2
+    shoal.sync()  # else the other PE may see more of them, and any may be told
     shoal.put(flags[3:5], [6, 7], right)
     shoal.wait_until(flags[2:5], ">=", 5, timeout=60)
     assert shoal.wait_until_some(flags, ">", 5, timeout=60) == [3, 4]
