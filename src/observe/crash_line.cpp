@@ -44,7 +44,7 @@ constinit std::atomic<void*> crash_stack{nullptr};
 /// What the kernel says of one.
 struct Crash {
   int number;
-  bool knows_address = false;    ///< which it could not touch
+  bool knows_address = false;    ///< the kernel tells it
   bool no_code = false;          ///< there was nothing to execute
   bool overflow = false;         ///< of the stack, it seems
   std::uintptr_t address = 0;    ///< which it could not touch
