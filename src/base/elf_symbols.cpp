@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/elf_symbols.hpp"
 
+#include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "base/unique_fd.hpp"
 
@@ -71,6 +74,13 @@ void each_symbol(const char* path, const Callback<const ElfW(Sym) &, std::string
     for (std::size_t i = 0; i < header->e_shnum; ++i)
       if (sections[i].sh_type == kind && sections[i].sh_link < header->e_shnum)
         return see_table(image, sections[i], sections[sections[i].sh_link], see);
+}
+
+std::string demangled(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return symbol;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, nullptr),
+                                                    std::free);
+  return name != nullptr ? name.get() : symbol;
 }
 
 }  // namespace shoal

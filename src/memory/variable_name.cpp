@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/variable_name.hpp"
 
-#include <cxxabi.h>
 #include <elf.h>
 #include <link.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
 #include "base/elf_symbols.hpp"
@@ -49,11 +46,7 @@ std::vector<Variable> read_variables() {
 /// As the source spells it: a static variable of a function has a number behind a dot, as has one that the linker
 /// moved.
 std::string spelled(const std::string& symbol) {
-  const std::string plain = symbol.substr(0, symbol.find('.', 1));
-  const bool is_mangled = plain.starts_with("_Z");  // else it is C's: the type called "a" is none of its
-  const std::unique_ptr<char, void (*)(void*)> name(
-      is_mangled ? abi::__cxa_demangle(plain.c_str(), nullptr, nullptr, nullptr) : nullptr, std::free);
-  const std::string text = name != nullptr ? name.get() : plain;
+  const std::string text = demangled(symbol.substr(0, symbol.find('.', 1)));
   return text.size() <= kLongest ? text : text.substr(0, kLongest - 3) + "...";
 }
 

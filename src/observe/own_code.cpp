@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/own_code.hpp"
 
-#include <cxxabi.h>
 #include <elf.h>
 #include <gnu/libc-version.h>
 #include <link.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -132,10 +130,7 @@ std::string function_at(const char* path, std::uintptr_t offset) {
   each_function(path, [&](std::string_view name, const CodeRange& where) {
     if (where.holds(offset)) found = name;
   });
-  if (!found.starts_with("_Z")) return found;  // C's: to demangle "f" gives the type float
-  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(found.c_str(), nullptr, nullptr, nullptr),
-                                                     std::free);
-  return plain != nullptr ? plain.get() : found;
+  return demangled(found);
 }
 
 bool is_header_path(const char* path) noexcept {
